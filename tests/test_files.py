@@ -73,18 +73,6 @@ def test_require_space_names_both_sizes(tmp_path):
     files.require_space(tmp_path, 1, "a test")
 
 
-@given(st.integers(0, 10**15), st.sampled_from(["B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"]))
-def test_parse_bytes_multiplies(number, unit):
-    factor = (1024 if "i" in unit else 1000) ** " KMGT".index(unit[0] if len(unit) > 1 else " ")
-    assert files.parse_bytes(f"{number} {unit}") == int(float(number) * factor)
-
-
-@pytest.mark.parametrize("text", ["", "GB", "four", "4XB", "4 4", "-5B", [4], {}, None, float("inf"), float("nan")])
-def test_parse_bytes_refuses(text):
-    with pytest.raises(ValueError, match="not a size"):
-        files.parse_bytes(text)
-
-
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [

@@ -69,7 +69,7 @@ def _list(recipes: list[Recipe], as_json: bool) -> None:
     """Print a line for each dataset."""
     import json
 
-    from marius_lite.files import format_bytes
+    from marius_lite.sizes import format_bytes
 
     rows: list[dict[str, Any]] = [
         {

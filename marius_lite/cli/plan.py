@@ -53,7 +53,7 @@ def plan(
 
 
 def _text(result: Mapping[str, Any]) -> str:
-    from marius_lite.files import format_bytes as size
+    from marius_lite.sizes import format_bytes as size
 
     memory, disk, start = result["memory"], result["disk"], result["start"]
     layers = f", what nodes gather for a layer {size(disk['layers'])}" if "layers" in disk else ""
@@ -94,7 +94,7 @@ def _text(result: Mapping[str, Any]) -> str:
 
 def _prices(prices: Mapping[str, Any]) -> list[str]:
     """Return a line for each way to train, and how it was timed."""
-    from marius_lite.files import format_bytes as size
+    from marius_lite.sizes import format_bytes as size
 
     head = f"{'ways':<11} {'read an epoch':>15} {'memory':>12} {'temporary disk':>15} {'an epoch':>10}"
     lines = []

@@ -28,9 +28,9 @@ from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schedule import REGULARIZER_TRIED
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes
 from marius_lite.ordering.lanes import LANES, make_lanes_plan, most_in_match, spare_slots_of_lane
 from marius_lite.ordering.plan import ORDERINGS, check, choose, make_plan, needs_all, spare_slots
+from marius_lite.sizes import format_bytes
 from marius_lite.types import EpochPlan
 
 CAPACITIES_COMPARED = 8

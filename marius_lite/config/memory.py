@@ -13,7 +13,7 @@ from marius_lite.config.decoders import DECODERS
 from marius_lite.config.packing import Packing
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes
+from marius_lite.sizes import format_bytes
 
 SLOT_ROWS = 256
 """A slot holds a multiple of this number of rows. So rows of any multiple of 16 bytes fill whole pages of 4 KiB."""

@@ -15,8 +15,8 @@ from marius_lite.config.packing import GROWING_SHARES, LISTS_AT_ONCE, PREPARED, 
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes
 from marius_lite.ordering.plan import check_node_capacity, make_node_plan
+from marius_lite.sizes import format_bytes
 from marius_lite.types import EpochPlan
 
 ORDERING = "node_classification"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from marius_lite.files import parse_bytes
+from marius_lite.sizes import parse_bytes
 
 Auto = Literal["auto"]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]

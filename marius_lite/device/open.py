@@ -20,8 +20,8 @@ from marius_lite.device.host_table import HostTable
 from marius_lite.device.links import Link
 from marius_lite.device.path import open_links
 from marius_lite.device.rows import DeviceTable, RowForm
-from marius_lite.files import format_bytes
 from marius_lite.log import log
+from marius_lite.sizes import format_bytes
 
 FREE_SHARE = 0.9
 """The share of the free device memory that `storage.device_memory: auto` takes."""

@@ -13,9 +13,9 @@ import torch
 
 from marius_lite.errors import UserError
 from marius_lite.evaluate.layer_rows import LayerRows, RowsInMemory, RowsOnDisk
-from marius_lite.files import format_bytes
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.encoders import Layered
+from marius_lite.sizes import format_bytes
 from marius_lite.storage.table import SPAN_BYTES
 
 READ_BYTES = 2 * SPAN_BYTES

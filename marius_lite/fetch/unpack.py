@@ -13,6 +13,7 @@ from zipfile import ZipFile, is_zipfile
 from marius_lite import files
 from marius_lite.errors import UserError
 from marius_lite.progress_bar import progress_bar
+from marius_lite.sizes import format_bytes
 
 AT_ONCE = 1 << 20
 LEAST_BOUND = 1 << 30
@@ -40,7 +41,7 @@ def unpack(archive: Path, wanted: Mapping[str, str], folder: Path) -> None:
     with files.reading(archive), _opened(archive) as opened:
         for entry, member in _chosen(archive, opened, wanted):
             if entry.size > left:
-                raise UserError(f"{archive}: {entry.name}: {files.format_bytes(entry.size)}: more than such an archive can hold")
+                raise UserError(f"{archive}: {entry.name}: {format_bytes(entry.size)}: more than such an archive can hold")
             left -= entry.size
             target = folder / wanted[member]
             if not target.exists():

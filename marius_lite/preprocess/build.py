@@ -63,6 +63,7 @@ from marius_lite.preprocess.readers.source import InputFile, find_files
 from marius_lite.preprocess.readers.text_options import check_text_options
 from marius_lite.preprocess.report import make_report
 from marius_lite.printable import printable
+from marius_lite.sizes import format_bytes
 
 WRITTEN_LAST = ("relations.parquet", "zarr.json", REPORT)
 
@@ -176,7 +177,7 @@ class Build:
         needed = gathered.dictionaries.key_bytes
         if needed > site.options.memory // 4 and not site.passes.any_of("sort", "write"):
             raise MemoryWanted(
-                f"--memory: the ids that were read take {files.format_bytes(needed)} of it, a quarter at most: "
+                f"--memory: the ids that were read take {format_bytes(needed)} of it, a quarter at most: "
                 "give about as much as before and run the same command, which goes on, or start afresh with "
                 "--overwrite"
             )

@@ -15,7 +15,6 @@ import numpy as np
 
 from marius_lite import files
 from marius_lite.errors import RunError
-from marius_lite.files import format_bytes
 from marius_lite.log import log
 from marius_lite.preprocess.disk.sort import run_bytes
 from marius_lite.preprocess.disk.spool import SpoolShape
@@ -34,6 +33,7 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.partition.places import partitioner_bytes, places_bytes
 from marius_lite.preprocess.plan import sort_memory
 from marius_lite.preprocess.readers.source import InputFile, magic_of
+from marius_lite.sizes import format_bytes
 
 PACKED = 4  # a compressed file has at most so many times its size in it
 BLOCK = 512  # the unit of st_blocks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from marius_lite.errors import UserError
-from marius_lite.files import parse_bytes
+from marius_lite.sizes import parse_bytes
 
 WHITESPACE = "whitespace"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "semicolon": ";", "pipe": "|"}

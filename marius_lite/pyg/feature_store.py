@@ -13,10 +13,10 @@ from torch_geometric.data import FeatureStore as GeometricFeatures
 from torch_geometric.data import TensorAttr
 
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes
 from marius_lite.graph.dataset import Dataset
 from marius_lite.pyg.store_ids import NODE_BYTES, StoreIds, require_memory
 from marius_lite.pyg.subgraphs import labels_of, opened
+from marius_lite.sizes import format_bytes
 
 
 class FeatureStore(GeometricFeatures):  # type: ignore[misc]

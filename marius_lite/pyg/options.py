@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 
 from marius_lite.config import machine
 from marius_lite.errors import UserError
-from marius_lite.files import parse_bytes
+from marius_lite.sizes import parse_bytes
 from marius_lite.storage.packs import scratch_beside
 
 SUBGRAPHS = ("directional", "bidirectional", "induced")

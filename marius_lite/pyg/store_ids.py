@@ -12,9 +12,9 @@ from torch import Tensor
 
 from marius_lite.config import machine
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes, parse_bytes
 from marius_lite.graph.dataset import Dataset
 from marius_lite.pyg.raw_ids import RawIds
+from marius_lite.sizes import format_bytes, parse_bytes
 
 Ids = npt.NDArray[np.int64]
 NODE_BYTES = 24

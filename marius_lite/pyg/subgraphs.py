@@ -15,7 +15,7 @@ from torch import Tensor
 
 from marius_lite.config.packing import LISTS_SHARE, PREPARED, PackedTable
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes, require_space
+from marius_lite.files import require_space
 from marius_lite.graph.adjacency import Adjacency
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.features import Features
@@ -31,6 +31,7 @@ from marius_lite.rows.packed import PackedRows
 from marius_lite.rows.resident import RowBuffers
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample, trees_of
 from marius_lite.seeds import seed_for
+from marius_lite.sizes import format_bytes
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.types import NodeBatch
 

@@ -13,6 +13,7 @@ from marius_lite.graph.plans import plans_of
 from marius_lite.report.charts import require_matplotlib
 from marius_lite.report.page import page, paragraph, table
 from marius_lite.report.plan_picture import planned
+from marius_lite.sizes import format_bytes
 
 COUNTS = ("slots", "spare", "swaps", "window_edges")
 """What a plan says that is no number of bytes."""
@@ -41,7 +42,7 @@ def write_plan(dataset: Path | str, plan: Mapping[str, Any], output: Path | str)
 def _sizes(counts: Mapping[str, int]) -> dict[str, Any]:
     """Return bytes as text; what is counted stays a number."""
     return {
-        key.replace("_", " "): value if key in COUNTS else files.format_bytes(value)
+        key.replace("_", " "): value if key in COUNTS else format_bytes(value)
         for key, value in counts.items()
         if isinstance(value, int)
     }

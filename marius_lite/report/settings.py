@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from marius_lite.config.schema import Config
-from marius_lite.files import format_bytes
 from marius_lite.report.page import details, paragraph, table
 from marius_lite.report.subject import Subject
+from marius_lite.sizes import format_bytes
 
 AUTO = "auto"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from marius_lite.files import format_bytes
 from marius_lite.report.page import paragraph, table
 from marius_lite.report.subject import Subject
+from marius_lite.sizes import format_bytes
 
 
 def outcome(runs: Sequence[Subject]) -> str:

@@ -32,6 +32,7 @@ from marius_lite.search.kinds import IndexPlan, plan_index
 from marius_lite.search.trial import Trial
 from marius_lite.search.vector_index import VectorIndex
 from marius_lite.seeds import generator_for, seed_for
+from marius_lite.sizes import parse_bytes
 from marius_lite.storage.bfloat16 import floats
 from marius_lite.storage.row_groups import BLOCK_BYTES, no_sums, summed_blocks
 from marius_lite.storage.table import RowTable
@@ -93,7 +94,7 @@ def measure_of(model: LinkPredictionModel) -> str:
 
 def _memory(found: Checkpoint, memory: int | str | None) -> int:
     try:
-        return int(found.config.storage.memory) if memory is None else files.parse_bytes(memory)
+        return int(found.config.storage.memory) if memory is None else parse_bytes(memory)
     except ValueError as error:
         raise UserError(f"--memory: {error}") from None
 

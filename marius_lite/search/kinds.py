@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes
+from marius_lite.sizes import format_bytes
 
 KINDS = ("flat", "ivf-flat", "ivf-pq")
 FEW = 20_000

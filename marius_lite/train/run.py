@@ -23,6 +23,7 @@ from marius_lite.log import log
 from marius_lite.machine_process import this_process
 from marius_lite.metrics import MetricsLog, NoMetrics, each
 from marius_lite.rows.table import create_table, open_table
+from marius_lite.sizes import format_bytes
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
 from marius_lite.train.build import build_lanes, first_model
@@ -186,7 +187,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         storage.capacity,
         data.partitioning.partitions,
         " by their rows, all by their edges" if memory.packing else f" ({storage.ordering})",
-        files.format_bytes(memory.total),
+        format_bytes(memory.total),
         f" for each of {config.scale.ranks} lanes" if config.scale.ranks > 1 else "",
         config.device,
         config.training.threads,

@@ -29,7 +29,7 @@ from marius_lite.device.links import Table
 from marius_lite.device.packet import Packet, Sent
 from marius_lite.device.streams import Stream
 from marius_lite.errors import UserError
-from marius_lite.files import parse_bytes
+from marius_lite.sizes import parse_bytes
 
 PAGE = 4096
 BOUNDARY = 2 << 20

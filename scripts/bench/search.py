@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--keep-index", action="store_true")
     a = parser.parse_args()
     run = plant(a.work, a.nodes, a.dim, a.memory)
-    from marius_lite.files import parse_bytes
+    from marius_lite.sizes import parse_bytes
 
     planned = parse_bytes(a.memory) + LIBRARIES
     print(f"{cpu_name()}: {a.nodes:,} nodes of {a.dim} numbers, storage.memory={a.memory}")

@@ -13,7 +13,7 @@ from marius_lite.config.load import load
 from marius_lite.config.node_planning import epoch_cost
 from marius_lite.config.resolve import resolve
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes
+from marius_lite.sizes import format_bytes
 
 MB = 1_000_000
 SETTINGS = [

@@ -31,6 +31,7 @@ from marius_lite.preprocess.inputs.parquet import write_parquet
 from marius_lite.preprocess.inputs.query import Query, is_query
 from marius_lite.preprocess.options import Options
 from marius_lite.printable import printable
+from marius_lite.sizes import format_bytes
 
 SEVERAL = ("edges", "valid", "test")
 SINGLE = ("features", "node_ids", "labels", "node_types", "train_nodes", "valid_nodes", "test_nodes")
@@ -131,7 +132,7 @@ class Inputs:
         size, checksum = self._settle(name)
         log.info(
             printable(
-                f"{query.address.shown}: {name}: {rows:,} rows, {files.format_bytes(size)} on disk, "
+                f"{query.address.shown}: {name}: {rows:,} rows, {format_bytes(size)} on disk, "
                 f"in {time.monotonic() - started:.1f} s"
             )
         )

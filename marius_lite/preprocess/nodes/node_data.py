@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import FeatureShape, Source
 from marius_lite.graph.node_columns import NODE_SPLITS
@@ -34,6 +33,7 @@ from marius_lite.preprocess.readers.labels import LabelFile, open_label_file
 from marius_lite.preprocess.readers.multi_labels import MultiLabelFile
 from marius_lite.preprocess.readers.node_ids import IdList, open_ids
 from marius_lite.preprocess.readers.source import locate, magic_of
+from marius_lite.sizes import format_bytes
 
 NODE_BYTES = 8  # of a node while labels and splits are placed: a label twice, or a label, a split and a mark
 MARK_BYTES = 4  # the same where there are features only

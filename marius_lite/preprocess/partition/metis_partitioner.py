@@ -9,11 +9,11 @@ import numpy as np
 from marius_lite import files
 from marius_lite._native import ListsBetween
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.partition.arcs import ArcLists
 from marius_lite.preprocess.partition.locality import Locality, Parts
 from marius_lite.seeds import seed_for
+from marius_lite.sizes import format_bytes
 
 ARC_BYTES, NODE_BYTES = 112, 256
 """The most that METIS and its arguments took when measured, on graphs of 3 to 40 arcs a node."""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from marius_lite import files
 from marius_lite._native import pack_arcs, place_nodes
 from marius_lite.errors import MemoryWanted, UserError
 from marius_lite.graph.partitioning import Partitioning
@@ -20,6 +19,7 @@ from marius_lite.preprocess.ids.renumber import Renumbering
 from marius_lite.preprocess.partition.arcs import ArcLists
 from marius_lite.preprocess.partition.locality import NODE_BYTES, Locality, levels_bytes
 from marius_lite.preprocess.partition.metis_partitioner import Metis
+from marius_lite.sizes import format_bytes
 
 MOST_NODES = 1 << 32  # that a partitioner takes: it numbers them with 4 bytes
 ARC_WORDS = 2  # of an arc that is sorted
@@ -72,7 +72,7 @@ class Placing:
             raise UserError(f"--partitioner {name}: {nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
         if (needed := nodes * NODE_BYTES) > memory // 4:
             raise MemoryWanted(
-                f"--partitioner {name}: {nodes:,} nodes take {files.format_bytes(needed)}, it has a quarter of "
+                f"--partitioner {name}: {nodes:,} nodes take {format_bytes(needed)}, it has a quarter of "
                 "--memory: give more, and the same command goes on, or use random"
             )
 
