@@ -36,4 +36,4 @@ set_target_properties(marius_cuda PROPERTIES
 target_compile_options(marius_cuda PRIVATE -fmad=false -Xcompiler=-ffp-contract=off)
 target_link_options(marius_cuda PRIVATE -Wl,--exclude-libs,ALL -Wl,--no-undefined)
 target_link_libraries(marius_cuda PRIVATE marius_core)
-install(TARGETS marius_cuda LIBRARY DESTINATION marius_lite)
+install(TARGETS marius_cuda LIBRARY DESTINATION ${MARIUS_CUDA_PACKAGE})

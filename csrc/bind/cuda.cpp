@@ -118,7 +118,8 @@ public:
         api_ = entry();
         if (api_->version != MARIUS_CUDA_VERSION)
             throw std::runtime_error(path + " has version " + std::to_string(api_->version) + " of the interface, version " +
-                                     std::to_string(MARIUS_CUDA_VERSION) + " is needed; install marius_lite again");
+                                     std::to_string(MARIUS_CUDA_VERSION) +
+                                     " is needed; install marius-lite and marius-lite-cuda of one version");
     }
 
     int device_count() const {

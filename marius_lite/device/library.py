@@ -1,4 +1,4 @@
-"""Load the CUDA library, which lies beside the native module where it was built. Needs neither a driver nor torch."""
+"""Load the CUDA library: it lies beside the native module, or in marius_lite_cuda. Needs neither a driver nor torch."""
 
 from __future__ import annotations
 
@@ -13,18 +13,33 @@ from marius_lite.config.schema import Config
 from marius_lite.device import verified
 from marius_lite.errors import UserError
 
-LIBRARY = Path(_native.__file__).with_name("libmarius_cuda.so")
+PACKAGE = "marius_lite_cuda"
+"""What the wheel marius-lite-cuda installs: the library, and no code."""
+
+
+def place(beside: Path) -> Path:
+    """Where the library is, or would be: in the folder ``beside``, else in the installed PACKAGE."""
+    file, apart = beside / "libmarius_cuda.so", find_spec(PACKAGE)
+    if file.exists() or apart is None or apart.origin is None:
+        return file
+    return Path(apart.origin).with_name(file.name)
+
+
+LIBRARY = place(Path(_native.__file__).parent)
 
 
 @cache
 def library() -> _native.CudaLibrary:
-    """The CUDA library. Raises UserError where this build of marius_lite has none."""
+    """The CUDA library. Raises UserError where there is none, or one that this build of marius_lite cannot use."""
     if not LIBRARY.exists():
         raise UserError(
-            f"`device: cuda` needs {LIBRARY.name}, which this build of marius_lite lacks: build it where a CUDA "
-            "compiler (nvcc) is found, or use `device: cpu`"
+            f"`device: cuda` needs {LIBRARY.name}, which this build of marius_lite lacks: install the wheel "
+            "marius-lite-cuda, or build marius_lite where a CUDA compiler (nvcc) is found, or use `device: cpu`"
         )
-    return _native.CudaLibrary(str(LIBRARY))
+    try:
+        return _native.CudaLibrary(str(LIBRARY))
+    except (OSError, RuntimeError) as error:
+        raise UserError(str(error)) from error
 
 
 def usable() -> bool:
