@@ -17,7 +17,7 @@ from marius_lite.optim.rows import HostRowUpdater
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Stages
 from marius_lite.rows.batch import Arrays, Foresee, Learn, PreparedBatch, finite
-from marius_lite.rows.recycled import RecycledTensors
+from marius_lite.rows.recycled import RecycledRows
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
 from marius_lite.seeds import seed_for
 from marius_lite.storage.bfloat16 import BITS
@@ -48,7 +48,7 @@ class HostGather:
         self._table, self._columns, self._threads, self._type, self._scales = table, columns, threads, type, scales
         self._ring = [torch.empty((0, columns), dtype=torch.float32) for _ in range(ring)]
         self._turn = 0
-        self._kept_by_others = RecycledTensors()
+        self._kept_by_others = RecycledRows()
 
     def __call__(self, rows: Rows) -> Tensor:
         """Return the values of the rows (m,), float32 (m, columns)."""

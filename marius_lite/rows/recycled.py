@@ -20,7 +20,7 @@ drops it.
 """
 
 
-class RecycledTensors:
+class RecycledRows:
     """Makes float32 tensors. Where nobody has such a tensor any more, nor a view of it, its memory is used for another one."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marius_lite.rows.recycled import RecycledTensors
+from marius_lite.rows.recycled import RecycledRows
 
 DROP, KEEP_A_VIEW = -1, -2
 
@@ -15,7 +15,7 @@ DROP, KEEP_A_VIEW = -1, -2
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([5, 100, 130, 180, 4000, DROP, KEEP_A_VIEW]), st.integers(0, 99)), max_size=60))
 def test_what_somebody_has_stays_as_it_is(steps):
-    recycled, alive = RecycledTensors(), []
+    recycled, alive = RecycledRows(), []
     for number, (rows, place) in enumerate(steps):
         if rows > 0:
             tensor = recycled.tensor(rows, 3)
@@ -32,7 +32,7 @@ def test_what_somebody_has_stays_as_it_is(steps):
 
 
 def test_a_loop_that_drops_its_tensors_has_two_blocks():
-    recycled, seen, batch = RecycledTensors(), set(), None
+    recycled, seen, batch = RecycledRows(), set(), None
     for rows in [1000, 990, 1010, 1100, 900] * 20:
         batch = recycled.tensor(rows, 8)
         seen.add(batch.data_ptr())
@@ -40,13 +40,13 @@ def test_a_loop_that_drops_its_tensors_has_two_blocks():
 
 
 def test_one_that_is_kept_is_not_used_again():
-    recycled = RecycledTensors()
+    recycled = RecycledRows()
     kept = [recycled.tensor(10, 10) for _ in range(5)]
     assert len({tensor.data_ptr() for tensor in kept}) == 5
 
 
 def test_memory_far_too_large_is_given_up():
-    recycled = RecycledTensors()
+    recycled = RecycledRows()
     large = recycled.tensor(10_000).data_ptr()
     small = recycled.tensor(10)
     assert small.data_ptr() != large
@@ -54,7 +54,7 @@ def test_memory_far_too_large_is_given_up():
 
 
 def test_tensors_may_be_dropped_by_any_thread():
-    recycled, handed, wrong = RecycledTensors(), [], []
+    recycled, handed, wrong = RecycledRows(), [], []
 
     def drop():
         for _ in range(2000):
@@ -83,6 +83,6 @@ def test_tensors_may_be_dropped_by_any_thread():
 
 
 def test_no_numbers_and_no_rows():
-    recycled = RecycledTensors()
+    recycled = RecycledRows()
     assert recycled.tensor(0, 7).shape == (0, 7)
     assert recycled.tensor(7, 0).shape == (7, 0)
