@@ -106,7 +106,7 @@ def moves_of_lanes(config: Config, plan: Plan, partitions: int, slots: int, lear
                     if learned:
                         buffer.mark_dirty(step.resident)
                 if following is not None:
-                    buffer.enter(kept(steps[lane][-1].resident, following[lane]), [])
+                    buffer.enter(kept(steps[lane][-1].resident if steps[lane] else (), following[lane]), [])
             buffer.flush()
         moved = [buffer.moved() for buffer in buffers]
         yield Moved([k for loaded, _ in moved for k in loaded], sum(len(written) for _, written in moved))
@@ -165,11 +165,11 @@ def batches_of(config: Config, plan: EpochPlan, bucket_counts: npt.NDArray[np.in
 
 def remark_of_batches(config: Config, batches: int, edges: int) -> list[str]:
     """Return a remark where steps have so few edges that their batches are much smaller than asked for."""
-    size = config.training.batch_size
+    asked, size = config.training.batch_size, config.lane_batch
     if batches <= MANY_BATCHES * edges / size + 1:
         return []
     return [
-        f"an epoch has {batches:,} batches of {edges // batches:,} edges, where `training.batch_size` {size} asks for "
+        f"an epoch has {batches:,} batches of {edges // batches:,} edges, where `training.batch_size` {asked} asks for "
         f"{edges / size:,.1f}: steps have few edges. More resident partitions (storage.memory), fewer partitions (`repartition`) "
         "or smaller batches change that"
     ]

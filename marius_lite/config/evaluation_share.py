@@ -66,7 +66,7 @@ def _nodes_an_epoch(config: Config, facts: Facts) -> float:
         return facts.nodes
     planning = planning_of(config)
     items = planning.items(facts)
-    size = max(1, min(items, config.training.batch_size))
+    size = max(1, min(items, config.lane_batch))
     seeds = min(planning.seeds(config, size, facts.nodes), facts.nodes)
     return items / size * _neighbourhood_nodes(config, facts, seeds)
 

@@ -7,9 +7,10 @@ from marius_lite.config.planning import Rules
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.ordering.lanes import LANES
+from marius_lite.ordering.rounds import has_field, has_plane
 
 FEW_CANDIDATES = 0.25
-"""The share of the nodes below which negatives, which are drawn among a lane's resident ones, may make the model worse."""
+"""The share of the partitions below which negatives, which are drawn among a lane's resident ones, may make the model worse."""
 
 
 def rules(config: Config) -> Rules:
@@ -39,6 +40,22 @@ def check(config: Config, facts: Facts) -> None:
             f"`scale.ranks` is {ranks}, which needs {2 * ranks} partitions or more, the dataset has {facts.partitions}: "
             "`marius-lite repartition` makes more, or give fewer ranks"
         )
+
+
+def doubtful(config: Config, partitions: int) -> list[str]:
+    """Return what makes a model of several lanes worse than that of one, one line each. ``config``: resolved."""
+    ranks = config.scale.ranks
+    if ranks == 1:
+        return []
+    capacity = int(config.storage.capacity)
+    wanted = f"{ranks**2} partitions or a multiple" if has_field(ranks) else "2, 3, 4, 5, 7 or 8 ranks"
+    said = {
+        f"`scale.ranks` is {ranks} and the dataset has {partitions} partitions, so that groups of partitions meet in pairs, "
+        f"which makes models worse: {wanted} would let more meet at once (docs/scale.md)": not has_plane(ranks, partitions),
+        f"negatives are drawn among {capacity} of {partitions} partitions at a time, which may make the model worse: fewer "
+        "`scale.ranks`, or more `storage.memory` for each, draw among more": capacity < FEW_CANDIDATES * partitions,
+    }
+    return [line for line, so in said.items() if so]
 
 
 def of_lane(config: Config, facts: Facts) -> tuple[int, int]:

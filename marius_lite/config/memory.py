@@ -101,12 +101,12 @@ def negatives_shape(config: Config, resident: int) -> tuple[int, int, int]:
     There is a set for each side. With `negatives.count: all` both sides share one.
     """
     negatives = config.negatives
-    return (1, 1, resident) if negatives.count == "all" else (2, negatives.chunks, negatives.count)
+    return (1, 1, resident) if negatives.count == "all" else (2, config.lane_chunks, negatives.count)
 
 
 def largest_batch(config: Config) -> int:
     """Return the most edges of a batch; see `sampling.windows.Cut`."""
-    size = config.training.batch_size
+    size = config.lane_batch
     return size * 3 // 2 if config.training.even_batches else size
 
 

@@ -148,7 +148,7 @@ class NegativesSection(Section):
         description="negatives that the edges of a chunk share, for each side; all: every resident node, for all edges and "
         "both sides",
     )
-    chunks: PositiveInt = Field(10, description="parts of a batch; each has its own negatives")
+    chunks: PositiveInt = Field(10, description="parts of a batch; each has its own negatives; lanes share them (scale.ranks)")
     degree_fraction: Fraction = Field(0.0, description="share of the negatives that is taken from the batch's own nodes")
     log_q: bool = Field(
         False,

@@ -35,7 +35,9 @@ class TrainingSection(Section):
     layer_epochs: PositiveInt | Auto = Field(
         "auto", description="layerwise: epochs of each layer but the last, which has the others; auto: epochs / layers"
     )
-    batch_size: PositiveInt = Field(10000, description="edges in a batch; nodes in node classification")
+    batch_size: PositiveInt = Field(
+        10000, description="edges in a batch, which lanes share (scale.ranks); nodes in node classification"
+    )
     even_batches: bool = Field(
         True,
         description="cut the edges of a step into batches of one size, the nearest to batch_size (at most 1.5 times it), so that "
@@ -133,8 +135,8 @@ class ScaleSection(Section):
     ranks: PositiveInt = Field(
         1,
         description="lanes that train at the same time, each with its own partitions, memory and threads; one process may train "
-        "all of them, or several processes some each, with the same result (link prediction on the CPU). Each batch changes the "
-        "relations by the sum of what the lanes learned",
+        "all of them, or several processes some each, with the same result (link prediction on the CPU). Lanes share a "
+        "batch: each trains a part of it, and its chunks, then the relations change by the sum of what all learned",
     )
 
 
@@ -226,6 +228,16 @@ class Config(Section):
     def learns_rows(self) -> bool:
         """Whether nodes have learned rows. The configuration must be resolved."""
         return self.model.inputs != "features"
+
+    @property
+    def lane_batch(self) -> int:
+        """Edges of a lane's batch: its share of `training.batch_size`."""
+        return -(-self.training.batch_size // self.scale.ranks)
+
+    @property
+    def lane_chunks(self) -> int:
+        """Chunks of a lane's batch: its share of `negatives.chunks`, so that a chunk has as many edges as with one lane."""
+        return max(1, self.negatives.chunks // self.scale.ranks)
 
     @property
     def has_biases(self) -> bool:

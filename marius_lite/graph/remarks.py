@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from marius_lite.config import lanes
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.graph.manifest import Manifest
@@ -31,6 +32,7 @@ def doubtful(manifest: Manifest, config: Config) -> list[str]:
         *planning_of(config).doubtful(config, manifest.relations),
         *(_unmeasured(manifest, config) if _relies_on_figures(config) else []),
         *_apart(manifest, config),
+        *lanes.doubtful(config, manifest.partitions),
     ]
 
 

@@ -1,9 +1,9 @@
 """Make the plan of an epoch for several lanes, which train at the same time. No two of them ever have a partition in common.
 
-Each epoch deals the partitions into twice as many groups as there are lanes. The groups play a round-robin tournament: in each
-round every lane trains the edges between two groups, so that each two groups meet once. From round to round each lane keeps one
-of its groups. The edges inside a group are trained in one round of the epoch, the same for all groups. Where two groups do not
-fit a lane's buffer, an ordering for one lane takes their partitions in turn.
+Each epoch deals the partitions into groups. In each round every lane trains the edges between the groups of a match, so that each
+two groups meet once in the epoch (`ordering.rounds`). From round to round each lane keeps one of its groups. The edges inside a
+group are trained in one of its matches. In the first epoch of a run only one lane trains at first: all rows must come to mean
+the same. Where a match does not fit a lane's buffer, an ordering for one lane takes its partitions in turn.
 
 A plan depends on (lanes, partitions, capacity, seed, epoch) alone. Whoever trains a lane, and with how many others, comes to the
 same rows.
@@ -18,12 +18,12 @@ import numpy as np
 
 from marius_lite.ordering.comet import COMET
 from marius_lite.ordering.in_memory import IN_MEMORY
+from marius_lite.ordering.rounds import Match, from_one, has_plane, plane, tournament
 from marius_lite.seeds import generator_for
 from marius_lite.types import EpochPlan, Step
 
 LANES = "lanes"
 """The name of this ordering in plans and records."""
-Match = tuple[int, int]
 Bucket = tuple[int, int]
 
 
@@ -33,20 +33,24 @@ def make_lanes_plan(lanes: int, partitions: int, capacity: int, run_seed: int, e
     Steps come round after round, in each lane after lane. There must be two partitions for each lane, and a capacity of 2.
     """
     rng = generator_for(run_seed, "ordering/lanes", epoch)
-    groups = [tuple(int(k) for k in each) for each in np.array_split(rng.permutation(partitions), 2 * lanes)]
-    rounds = [tournament(2 * lanes)[t] for t in rng.permutation(2 * lanes - 1)]
-    own_round = int(rng.integers(len(rounds)))
+    whole = has_plane(lanes, partitions)
+    number = lanes**2 if whole else 2 * lanes
+    groups = [tuple(int(k) for k in each) for each in np.array_split(rng.permutation(partitions), number)]
+    drawn = plane(lanes) if whole else tournament(number)
+    rounds = [drawn[t] for t in rng.permutation(len(drawn))]
+    by_lane = from_one(rounds, lanes) if epoch == 0 else rounds if whole else _keeping_one_each(rounds)
+    matches_of = [[match for matches in rounds for match in matches if group in match] for group in range(number)]
+    own_match = [matches[rng.integers(len(matches))] for matches in matches_of]
     steps: list[Step] = []
-    before: Sequence[Match] = ()
     resident: list[frozenset[int]] = [frozenset()] * lanes
-    for t, matches in enumerate(rounds):
-        before = keeping_one(before, matches) if before else matches
-        for lane, match in enumerate(before):
-            pair = groups[match[0]], groups[match[1]]
-            for state, buckets in _turns(pair, capacity, t == own_round, rng):
+    for t, matches in enumerate(by_lane):
+        for lane, match in enumerate(matches):
+            own = [own_match[group] == match for group in match]
+            for state, buckets in _turns([groups[group] for group in match], own, capacity, rng):
                 old, resident[lane] = resident[lane], frozenset(state)
                 load, evict = sorted(resident[lane] - old), sorted(old - resident[lane])
                 steps.append(Step(len(steps), tuple(sorted(state)), tuple(load), tuple(evict), buckets, (), lane, t))
+        resident[len(matches) :] = [frozenset()] * (lanes - len(matches))  # without a match a lane gives all up
     return EpochPlan(LANES, partitions, capacity, epoch, tuple(steps))
 
 
@@ -62,7 +66,7 @@ def kept(resident: Iterable[int], following: Iterable[Step]) -> list[int]:
 
 
 def most_in_match(lanes: int, partitions: int) -> int:
-    """Return how many partitions the largest two groups have."""
+    """Return how many partitions the largest match has: two groups of a tournament. In a plane it has as many."""
     smaller, larger = divmod(partitions, 2 * lanes)
     return 2 * smaller + min(2, larger)
 
@@ -74,12 +78,6 @@ def spare_slots_of_lane(lanes: int, partitions: int, capacity: int) -> int:
     """
     sizes = range(2 * (partitions // (2 * lanes)), most_in_match(lanes, partitions) + 1)
     return max((COMET.most_loaded(size, capacity) for size in sizes if size > capacity), default=0)
-
-
-def tournament(groups: int) -> list[list[Match]]:
-    """Return the rounds of a tournament in which each two of an even number of groups meet once (the circle method)."""
-    others = groups - 1
-    return [[(others, t), *(((t + i) % others, (t - i) % others) for i in range(1, groups // 2))] for t in range(others)]
 
 
 def keeping_one(before: Sequence[Match], matches: Sequence[Match]) -> list[Match]:
@@ -101,18 +99,26 @@ def keeping_one(before: Sequence[Match], matches: Sequence[Match]) -> list[Match
     return [taken[lane] for lane in range(len(before))]
 
 
+def _keeping_one_each(rounds: Sequence[Sequence[Match]]) -> list[Sequence[Match]]:
+    """Return the rounds of a tournament with their matches by lane."""
+    result = [rounds[0]]
+    for matches in rounds[1:]:
+        result.append(keeping_one(result[-1], matches))
+    return result
+
+
 def _turns(
-    pair: tuple[tuple[int, ...], tuple[int, ...]], capacity: int, own: bool, rng: np.random.Generator
+    groups: Sequence[Sequence[int]], own: Sequence[bool], capacity: int, rng: np.random.Generator
 ) -> Iterator[tuple[tuple[int, ...], tuple[Bucket, ...]]]:
-    """Yield what is resident in a match, turn by turn, with the buckets that are trained then. ``own``: those inside a group too.
+    """Yield what is resident in a match, turn by turn, with the buckets that are trained then. ``own``: the groups whose own are.
 
     There is at least one turn: a lane must not keep partitions that others train.
     """
-    members = np.array([*pair[0], *pair[1]])
-    first = np.arange(len(members)) < len(pair[0])
+    members, group_of = np.concatenate(groups), np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     ordering = IN_MEMORY if len(members) <= capacity else COMET
     schedule = ordering.order(len(members), min(capacity, len(members)), rng)
-    trained = own | (first[schedule.buckets[:, 0]] != first[schedule.buckets[:, 1]])
+    ends = group_of[schedule.buckets]
+    trained = (ends[:, 0] != ends[:, 1]) | np.asarray(own)[ends[:, 0]]
     shuffled = rng.permutation(np.flatnonzero(trained))
     for turn, state in enumerate(schedule.residents):
         chosen = members[schedule.buckets[shuffled[schedule.step_of[shuffled] == turn]]]

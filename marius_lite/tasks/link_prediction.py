@@ -105,7 +105,7 @@ class LinkPrediction:
 
 def edge_cut(config: Config) -> Cut:
     """Return how edges are cut into batches."""
-    return Cut(config.training.batch_size, config.training.even_batches)
+    return Cut(config.lane_batch, config.training.even_batches)
 
 
 def make_sampler(config: Config) -> Sampler:
@@ -114,7 +114,7 @@ def make_sampler(config: Config) -> Sampler:
     if negatives.count == "all":
         return EveryResident(seed, negatives.mask_known)
     from_batch = drawn_by_degree(negatives.count, negatives.degree_fraction)
-    return NegativeSampler(negatives.count, negatives.chunks, from_batch, seed, negatives.mask_known)
+    return NegativeSampler(negatives.count, config.lane_chunks, from_batch, seed, negatives.mask_known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,10 @@
 """Settings that several lanes do not have are refused, each by its name."""
 
+import re
+
 import pytest
 
+from marius_lite.config.lanes import doubtful
 from marius_lite.config.load import load
 from marius_lite.errors import UserError
 from marius_lite.estimate import plan_run
@@ -31,4 +34,27 @@ def test_too_few_partitions(tiny_dataset):
 
 def test_a_plan_has_all_lanes(tiny_dataset):
     plan = plan_run(tiny_dataset, load(sets=["scale.ranks=2", "model.dim=8"]))
-    assert (plan["ordering"], plan["capacity"], plan["steps"], plan["swaps"]) == ("lanes", 2, 6, 4)
+    assert (plan["ordering"], plan["capacity"], plan["steps"], plan["swaps"]) == ("lanes", 2, 6, 5)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "partitions", "capacity", "told"),
+    [
+        (4, 16, 4, []),
+        (1, 16, 4, []),
+        (4, 24, 6, ["meet in pairs.* 16 partitions or a multiple"]),
+        (6, 36, 12, ["meet in pairs.* 2, 3, 4, 5, 7 or 8 ranks"]),
+        (4, 16, 2, ["drawn among 2 of 16 partitions"]),
+    ],
+)
+def test_what_makes_a_model_worse_is_said(ranks, partitions, capacity, told):
+    said = doubtful(load(sets=[f"scale.ranks={ranks}", f"storage.capacity={capacity}"]), partitions)
+    assert len(said) == len(told)
+    assert all(re.search(pattern, line) for pattern, line in zip(told, said, strict=True))
+
+
+def test_lanes_share_a_batch_and_its_chunks():
+    config = load(sets=["scale.ranks=4", "training.batch_size=1002", "negatives.chunks=2"])
+    assert (config.lane_batch, config.lane_chunks) == (251, 1)
+    config = load(sets=["training.batch_size=1002", "negatives.chunks=2"])
+    assert (config.lane_batch, config.lane_chunks) == (1002, 2)
