@@ -34,7 +34,7 @@ def vectors(name, widths, given, memory, folder, residual=False):
     nodes=st.integers(1, 200),
     edges=st.integers(0, 2000),
     partitions=st.integers(1, 4),
-    memory=st.integers(10_000, 60_000),
+    memory=st.integers(14_000, 60_000),  # lists of one partition take up to 10 kB, a part 2
     widths=st.sampled_from([[8, 12, 6], [20, 3], [4]]),
     residual=st.booleans(),
 )

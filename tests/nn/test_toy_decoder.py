@@ -20,7 +20,7 @@ SETTINGS = {
     "training": {"epochs": 2, "batch_size": 100, "threads": 1},
     "negatives": {"count": 20, "chunks": 2},
     "optimizer": {"dense": {"clip": 0.5}},
-    "checkpoint": {"every_minutes": 0.0005, "keep": 99},
+    "checkpoint": {"every_minutes": 0.00001, "keep": 99},
 }
 OWN = ["decoder.turn.bias", "decoder.turn.weight"]
 
