@@ -26,13 +26,16 @@ def in_processes(processes: int | None, command: str, places: Sequence[Path], op
     ``options``: by name; None and False are left out, True has no value, a list is repeated.
     """
     from marius_lite.machine_process import this_process
-    from marius_lite.train.start_processes import run_processes, stop_with_starter
 
     if this_process() is not None:
+        from marius_lite.train.start_processes import stop_with_starter
+
         stop_with_starter()
         return False
     if processes is None or processes == 1:
         return False
+    from marius_lite.train.start_processes import run_processes
+
     given = [command, *map(str, places)]
     for name, value in options.items():
         for each in value if isinstance(value, list) else [value]:

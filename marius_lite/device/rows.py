@@ -110,7 +110,7 @@ class DeviceTable:
 
         No batch under way may still use the room, which every RING batches share.
         """
-        if self.step and rows > self._sums.shape[0]:  # len() of a tensor takes ten times as long
+        if self.step and rows > self._sums.shape[0]:  # len() of a tensor goes through code of torch in Python
             self._sums = self._make_sums(with_room(rows))
         if rows <= self._ring[number % RING].block.shape[0]:
             return False

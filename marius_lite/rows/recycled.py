@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -35,12 +36,9 @@ class RecycledRows:
         return torch.from_numpy(array)
 
     def _block(self, size: int) -> npt.NDArray[Any]:
-        """Return a free block of at least ``size`` numbers, and at most twice as many; a new one where there is none."""
-        for _ in range(len(self._free)):
-            try:
-                block = self._free.popleft()
-            except IndexError:  # another thread has taken it
-                break
+        """Return the free block if it has at least ``size`` numbers, and at most twice as many; else a new one."""
+        with suppress(IndexError):  # there is none, or another thread has just taken it
+            block = self._free.pop()
             if size <= len(block) <= 2 * size:
                 return block
         array: npt.NDArray[Any] = torch.empty(size + size // 8, dtype=torch.float32).numpy()
