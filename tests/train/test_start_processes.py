@@ -55,10 +55,10 @@ def test_a_killed_one_is_named_and_the_others_end(monkeypatch, tmp_path):
 
 
 CHILD = """
-import time
+import os, time
 from marius_lite.train.start_processes import stop_with_starter
 stop_with_starter()
-print(0, flush=True)
+os.write(1, b"0\\n")  # at once: both write to one pipe
 time.sleep(60)
 """
 STARTER = f"from marius_lite.train import start_processes as s; s.MODULE = ('-c', {CHILD!r}); s.run_processes(2, [])"
