@@ -157,6 +157,18 @@ def common_rows(left: Annotated[NDArray[numpy.int64], dict(shape=(None,), order=
     (positions in left, positions in right), int32, of the rows that stand in both; each ascends without repetition.
     """
 
+class HeldRows:
+    """
+    A set of rows, int64 (n,), ascending. It takes 0.19 bytes for each row up to the last.
+    """
+
+    def __init__(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def divide(self, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int32]]:
+        """
+        (rows int64 (u,), held int64 (h,), inverse int32 (m,)) of the rows at places, int64 (m,): first the rows that are not held, then the h that are, and which of the held rows these are. Place i has rows[inverse[i]], or rows[i] where `inverse` is empty. Only the first place's row is taken once, however often it stands there.
+        """
+
 def segment_sum(parts: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
     """
     out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), laid end to end; added in that order, for any number of threads.
@@ -573,6 +585,11 @@ def neighbour_draws(seed: int, hop: int, node: int, degree: int, fanout: int) ->
 def neighbour_keys(seed: int, hop: int, node: int, degree: int, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> object:
     """
     Keys, float64 (degree,), of a node's in-edges: those with the smallest are drawn by weight, or by relation.
+    """
+
+def padded_sample(nodes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], hop_nodes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], hop_edges: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, more_nodes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], more_edges: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> dict[str, Any]:
+    """
+    A sample with more_nodes[h] nodes, the first seed's, behind those of hop h, int64 (hops + 1,), and more_edges[h] edges, int64 (hops,), from each of these to itself: a dict of nodes, rows, indptr, indices, rel as `sample` gives them.
     """
 
 def pack_arcs(src: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], node_rank: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], relation_rank: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, split: int, bounds: object | None, key: int, undirected: bool, out: Annotated[NDArray[numpy.uint64], dict(shape=(None, 2), order='C', device='cpu')]) -> int:

@@ -24,6 +24,8 @@ RETURNS = {
     "grown": "dict[str, Any]",
     "sample_trees": "dict[str, Any]",
     "edges_among": "dict[str, Any]",
+    "padded_sample": "dict[str, Any]",
+    "divide": "tuple[NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int32]]",
     "device_facts": "dict[str, Any]",
 }
 

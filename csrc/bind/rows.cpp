@@ -12,6 +12,7 @@
 #include "bind/rates.h"
 #include "rows/bfloat16.h"
 #include "rows/gather.h"
+#include "rows/held.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
 #include "rows/steps.h"
@@ -84,6 +85,12 @@ nb::tuple common_rows(Vector<const std::int64_t> left, Vector<const std::int64_t
         return marius::common_rows(left.data(), length(left), right.data(), length(right));
     });
     return nb::make_tuple(array_of(std::move(common.left)), array_of(std::move(common.right)));
+}
+
+nb::tuple divide_rows(const marius::HeldRows& held, Vector<const std::int64_t> places) {
+    marius::DividedRows divided = worked(places.shape(0), [&] { return held.divide(places.data(), length(places)); });
+    return nb::make_tuple(array_of(std::move(divided.rows)), array_of(std::move(divided.held)),
+                          array_of(std::move(divided.inverse)));
 }
 
 void segment_sum(const std::vector<Matrix<const float>>& parts, Vector<const std::int32_t> order,
@@ -171,6 +178,19 @@ void bind_rows(nb::module_& m) {
           "`pieces` is empty, and `groups` are rows. How many pieces there are does not depend on the groups: some are empty.");
     m.def("common_rows", &common_rows, "left"_a.noconvert(), "right"_a.noconvert(),
           "(positions in left, positions in right), int32, of the rows that stand in both; each ascends without repetition.");
+    nb::class_<marius::HeldRows>(m, "HeldRows",
+                                 "A set of rows, int64 (n,), ascending. It takes 0.19 bytes for each row up to the last.")
+        .def(
+            "__init__",
+            [](marius::HeldRows* self, Vector<const std::int64_t> rows) {
+                new (self) marius::HeldRows(rows.data(), length(rows));
+            },
+            "rows"_a.noconvert())
+        .def(
+            "divide", &divide_rows, "places"_a.noconvert(),
+            "(rows int64 (u,), held int64 (h,), inverse int32 (m,)) of the rows at places, int64 (m,): first the rows that are not "
+            "held, then the h that are, and which of the held rows these are. Place i has rows[inverse[i]], or rows[i] where "
+            "`inverse` is empty. Only the first place's row is taken once, however often it stands there.");
     m.def("segment_sum", &segment_sum, "parts"_a.noconvert(), "order"_a.noconvert(), "starts"_a.noconvert(), "out"_a.noconvert(),
           "threads"_a = 0,
           "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), "

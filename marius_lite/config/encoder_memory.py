@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from marius_lite.config.facts import Facts
-from marius_lite.config.memory import AHEAD, LOOK_BACK, RING, device_bytes, largest_batch, packet_bytes
+from marius_lite.config.memory import AHEAD, LOOK_BACK, RING, device_bytes, graph_memory, largest_batch, packet_bytes
 from marius_lite.config.model_sections import DEFAULT, Fanout
 from marius_lite.config.schema import Config
 
@@ -100,6 +100,24 @@ def reached(config: Config, seeds: int, graph: ResidentGraph) -> tuple[list[int]
     return sizes, [min(nodes * fanout, graph.edges) for nodes, fanout in zip(sizes, fanouts)]
 
 
+def recurs(config: Config) -> bool:
+    """Return whether a GPU can repeat the work of the encoder's batches, once they have sizes that recur.
+
+    Nothing of the work may depend on what the GPU has computed so far, and rows that no seed depends on must change nothing.
+    """
+    model = config.model
+    sampled = config.task == "node_classification" and config.training.method == "sampled"
+    return sampled and model.encoder in SUMMING and model.norm != "batch"
+
+
+def padded_sizes(nodes: list[int], edges: list[int]) -> tuple[list[int], list[int]]:
+    """Return a bound of what `reached` gives for samples with sizes that recur, see `sampling.padding`.
+
+    An eighth of the edges is added, an eighth of the nodes for these, and then an eighth of all nodes.
+    """
+    return [size + size * 17 // 64 + 64 * hops for hops, size in enumerate(nodes, 1)], [size + size // 8 + 16 for size in edges]
+
+
 def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> int:
     """Return the bytes of a batch on the host: sampled nodes and edges, rows, values and gradients of each layer.
 
@@ -123,7 +141,7 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
 
 def encoder_device_bytes(config: Config, sizes: EncoderSizes, cached: int) -> dict[str, int]:
     """Return the bytes on a device by purpose, as `memory.device_bytes` does for rows without an encoder."""
-    nodes, drawn = reached(config, sizes.seeds, sizes.graph)
+    nodes, drawn = _reached_on_device(config, sizes)
     values, edges = _values(config, nodes, drawn, sizes, on_device=True), sum(drawn)
     needed = {
         "batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
@@ -138,14 +156,30 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, cached: int) -> di
     return needed
 
 
+def encoder_graph_bytes(config: Config, sizes: EncoderSizes) -> int:
+    """Return the bytes on a device that the work of batches takes where it is kept as graphs, as `memory.graph_bytes` does."""
+    if not (config.training.device_graphs and recurs(config)):
+        return 0
+    nodes, drawn = _reached_on_device(config, sizes)
+    gradients = 4 * nodes[-1] * config.model.dim if config.model.inputs != "features" else 0
+    read = 4 * nodes[-1] * sizes.in_width + _packet(nodes, sum(drawn), sizes)
+    return encoder_device_bytes(config, sizes, 0)["tensors"] + graph_memory(read, gradients)
+
+
 def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
     """Return the bytes of the host beside the buffers while a device trains: rows and ids of the batches that are under way,
     and the ids of a batch that is prepared."""
-    nodes, drawn = reached(config, sizes.seeds, sizes.graph)
+    nodes, drawn = _reached_on_device(config, sizes)
     ids = _packet(nodes, sum(drawn), sizes)
     if config.task == "link_prediction":
         ids += packet_bytes(largest_batch(config), sizes.seeds)
-    return RING * (nodes[-1] * sizes.stride + ids) + AHEAD * ids + _keys(config, sum(drawn))
+    keys = _keys(config, sum(reached(config, sizes.seeds, sizes.graph)[1]))
+    return RING * (nodes[-1] * sizes.stride + ids) + AHEAD * ids + keys
+
+
+def _reached_on_device(config: Config, sizes: EncoderSizes) -> tuple[list[int], list[int]]:
+    nodes, drawn = reached(config, sizes.seeds, sizes.graph)
+    return padded_sizes(nodes, drawn) if recurs(config) else (nodes, drawn)
 
 
 def _keys(config: Config, edges: int) -> int:

@@ -46,7 +46,7 @@ of csrc/score/shared_loss.cpp and shared_softmax_tiles.h."""
 DEVICE_TILE = 1 << 25
 """Numbers in a tile of scores on a device. A GPU wants fewer and larger steps than a CPU."""
 GRAPH_BYTES = 256 << 20
-"""Bytes on a device of what arrives with batches, and of their gradients, for the batches whose work is kept as graphs."""
+"""Bytes on a device of the results of graphs: the gradients of batches whose work is kept."""
 PRODUCTS_WORKSPACE = 32 << 20
 """Bytes that cuBLAS takes on the stream of the graphs (`CUBLAS_WORKSPACE_CONFIG` of `nn.torch_settings`)."""
 AHEAD = 5
@@ -217,15 +217,22 @@ def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dic
 
 def graph_bytes(config: Config, resident: int) -> int:
     """Return the bytes on a device that the work of batches takes where it is kept as graphs: what they compute, again, which all
-    graphs have in common, the library's workspace, and what each graph reads and gives. 0 where there are none.
-
-    A new graph is made before the oldest goes, so that there are three for a moment, however large they are.
+    graphs have in common, and `graph_memory`. 0 where there are none.
     """
     if not config.training.device_graphs:
         return 0
     batch, places = largest_batch(config), batch_places(config, resident)
-    needs, each = device_bytes(config, 0, 0, resident), 2 * places * config.model.dim * 4 + packet_bytes(batch, places)
-    return needs["tensors"] + needs["scores"] + PRODUCTS_WORKSPACE + max(GRAPH_BYTES + each, 3 * each)
+    needs, values = device_bytes(config, 0, 0, resident), places * config.model.dim * 4
+    return needs["tensors"] + needs["scores"] + graph_memory(values + packet_bytes(batch, places), values)
+
+
+def graph_memory(read: int, given: int) -> int:
+    """Return the bytes of graphs that ``read`` so many, and have results of so many bytes ``given``.
+
+    What is read is in memory that all have in common, with an eighth more, twice while it grows. A new graph is made before the
+    oldest goes, so that there are three for a moment, however large their results are. The library has a workspace.
+    """
+    return PRODUCTS_WORKSPACE + 2 * (read + read // 8) + max(GRAPH_BYTES + given, 3 * given)
 
 
 def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from marius_lite.config import lanes
 from marius_lite.config.clusters import as_batches
-from marius_lite.config.encoder_memory import encoder_device_bytes, fanouts_of, resident, samples_on_device
+from marius_lite.config.encoder_memory import encoder_device_bytes, encoder_graph_bytes, fanouts_of, resident, samples_on_device
 from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import inputs_of
@@ -59,7 +59,8 @@ def batch_needs(config: Config, facts: Facts, capacity: int, cached: int) -> Bat
     planning, nodes = planning_of(config), resident(facts, capacity).nodes
     batch = largest_batch(config) if planning.unit == "edges" else config.training.batch_size
     if config.encodes:
-        return BatchNeeds(encoder_device_bytes(config, planning.encoder_sizes(config, facts, capacity), cached))
+        sizes = planning.encoder_sizes(config, facts, capacity)
+        return BatchNeeds(encoder_device_bytes(config, sizes, cached), graphs=encoder_graph_bytes(config, sizes))
     rows = planning.seeds(config, batch, nodes)
     graphs = graph_bytes(config, nodes)
     return BatchNeeds(device_bytes(config, facts.stride, cached, nodes), rows, packet_bytes(batch, rows), graphs)

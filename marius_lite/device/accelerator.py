@@ -25,7 +25,8 @@ class Accelerator:
 
     ``gathering`` copies rows to the device. ``computing`` is torch's own stream. ``scattering`` copies rows back. ``sampling``
     draws neighbours, and shares no memory with the others. ``capture``: see `device.graphs.Captures`. ``pinned``: whether host
-    memory for the device is pinned.
+    memory for the device is pinned. ``recurring``: whether its batches get sizes that recur, where that changes no more than
+    how results are rounded.
     """
 
     device: torch.device
@@ -36,6 +37,7 @@ class Accelerator:
     sampling: Stream
     capture: Capture[Any] = field(default_factory=Captures)
     pinned: bool = True
+    recurring: bool = True
 
     @property
     def index(self) -> int:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import torch
 
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.arrived import ArrivedBatch, Learned
-from marius_lite.device.packet import Sent
+from marius_lite.device.packet import Sent, with_room
 from marius_lite.device.rows import TablePart
 from marius_lite.log import log
 
@@ -47,22 +48,52 @@ class Repeated:
     generators: Sequence[torch.Generator]
 
 
-class Graph:
-    """The captured work of a batch, which is done once when it is captured. ``learned``: its results.
+class GraphInputs:
+    """Memory where graphs read what arrives with a batch: its rows' values, table after table, and its arrays.
 
-    ``bytes``: what it takes on the device by itself. What it computes in between is in memory that all graphs have in common.
+    All graphs have it in common, because one works at a time.
     """
 
-    def __init__(self, accelerator: Accelerator, parts: Parts, sent: Arrays, work: Repeated):
+    def __init__(self, device: torch.device):
+        self._device = device
+        self._values: list[torch.Tensor] = []
+        self._arrays = torch.empty(0, dtype=torch.uint8, device=device)
+
+    def reserve(self, parts: Parts, sent: Arrays) -> bool:
+        """Have room for a batch; true if some of it is new memory, which graphs so far do not read."""
+        needed = [prod(part.shape) for part in parts]
+        size = span_of(sent)[1]
+        if size <= len(self._arrays) and len(needed) == len(self._values) and all(map(fits, needed, self._values)):
+            return False
+        self._values = [torch.zeros(with_room(each), device=self._device) for each in needed]
+        self._arrays = torch.empty(with_room(size), dtype=torch.uint8, device=self._device)
+        return True
+
+    def values(self, parts: Parts) -> list[torch.Tensor]:
+        """Where the values of the parts are put."""
+        return [room[: prod(part.shape)].view(part.shape) for room, part in zip(self._values, parts)]
+
+    def arrays(self, size: int) -> torch.Tensor:
+        """Where so many bytes of arrays are put."""
+        return self._arrays[:size]
+
+
+class Graph:
+    """The captured work of a batch, which is done once when it is captured. ``learned``: its results, of ``bytes`` bytes.
+
+    It reads what is put into ``inputs``. What it computes in between is in memory that all graphs have in common.
+    """
+
+    def __init__(self, accelerator: Accelerator, inputs: GraphInputs, parts: Parts, sent: Arrays, work: Repeated):
         self._accelerator = accelerator
-        self._values = [torch.empty(part.shape, device=accelerator.device) for part in parts]
+        self._values = inputs.values(parts)
         first, self._bytes = span_of(sent)
-        self._arrays = torch.empty(self._bytes, dtype=torch.uint8, device=accelerator.device)
+        self._arrays = inputs.arrays(self._bytes)
         own = ArrivedBatch(self._values, moved(sent, first, self._arrays))
         self._put(parts, sent)
         self.learned: Learned
         self.learned, self._replay = accelerator.capture(lambda: work.learn(own), work.generators)
-        self.bytes = self._bytes + sum(each.nbytes for each in (*self._values, *self.learned[1]))
+        self.bytes = sum(each.nbytes for each in self.learned[1])
 
     def repeat(self, parts: Parts, sent: Arrays) -> None:
         """Do the work for another batch. ``learned`` has its results until the next one."""
@@ -86,13 +117,14 @@ class Graph:
 
 
 class Replays:
-    """The graphs of a run's batches: those used last, of about ``kept`` bytes together.
+    """The graphs of a run's batches: those used last, whose results have ``kept`` bytes together, about.
 
     Where a graph cannot be captured, batches are learned from without one from then on. The same where ``kept`` is 0.
     """
 
     def __init__(self, accelerator: Accelerator, kept: int):
         self._accelerator, self._kept = accelerator, kept
+        self._inputs = GraphInputs(accelerator.device)
         self._graphs: OrderedDict[Hashable, Graph] = OrderedDict()
         self._seen: OrderedDict[Hashable, int] = OrderedDict()
         self._dropped: list[Graph] = []
@@ -128,7 +160,10 @@ class Replays:
             return None
         done: list[Learned] = []
         try:
-            graph = self._graphs[key] = Graph(self._accelerator, parts, sent, replace(work, learn=noting(work.learn, done)))
+            if self._inputs.reserve(parts, sent):
+                self._drop_all()
+            noted = replace(work, learn=noting(work.learn, done))
+            graph = self._graphs[key] = Graph(self._accelerator, self._inputs, parts, sent, noted)
         except RuntimeError as error:  # of memory, too
             self._give_up(error)
             work.repeated(-len(done))
@@ -146,13 +181,16 @@ class Replays:
     def _give_up(self, error: RuntimeError) -> None:
         """Capture nothing from now on, and forget all graphs, whose memory batches need now."""
         self._works = False
-        self._dropped += self._graphs.values()
-        self._graphs.clear()
+        self._drop_all()
         log.warning(
             "%s: the work of a batch cannot be captured as a graph, so each batch is launched call by call: %s",
             self._accelerator.device,
             str(error).splitlines()[0],
         )
+
+    def _drop_all(self) -> None:
+        self._dropped += self._graphs.values()
+        self._graphs.clear()
 
     def _is_due(self, key: Hashable) -> bool:
         """Count a batch; true if those like it are to be captured."""
@@ -170,6 +208,10 @@ def noting(learn: Callable[[ArrivedBatch], Learned], done: list[Learned]) -> Cal
         return done[-1]
 
     return noted
+
+
+def fits(size: int, room: torch.Tensor) -> bool:
+    return size <= room.shape[0]
 
 
 def span_of(arrays: Arrays) -> tuple[int, int]:

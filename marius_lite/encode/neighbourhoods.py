@@ -69,10 +69,10 @@ class Neighbourhoods:
         """Return what `NeighbourLists.some_sources` does; none where lists are on disk."""
         return self.lists.some_sources(most) if isinstance(self.lists, NeighbourLists) else np.empty(0, np.int64)
 
-    def count(self, sample: NeighbourSample) -> None:
+    def count(self, sample: NeighbourSample, times: int = 1) -> None:
         """Count the neighbours of a sample with which a batch is trained. (Samples drawn ahead are drawn again after a pause.)"""
-        self._counts["neighbours"] += sample.neighbours
-        self._counts["neighbours_not_resident"] += sample.missing
+        self._counts["neighbours"] += times * sample.neighbours
+        self._counts["neighbours_not_resident"] += times * sample.missing
 
     def counters(self) -> dict[str, float]:
         """Return how many neighbours were counted, samples drawn on the GPU and edges moved so far."""

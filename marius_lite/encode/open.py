@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from marius_lite.config.encoder_memory import recurs
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.encode.neighbourhoods import open_neighbourhoods
@@ -24,4 +25,5 @@ def represent(
     if encoder is None:
         return RowsThemselves(rows)
     neighbourhoods = open_neighbourhoods(accelerator, dataset, config, encoder.asks_for_degrees)
-    return Encoded(rows, encoder, neighbourhoods, normalized_columns(dataset, config), dropout)
+    pads = accelerator is not None and accelerator.recurring and recurs(config)
+    return Encoded(rows, encoder, neighbourhoods, normalized_columns(dataset, config), dropout, pads)

@@ -8,7 +8,7 @@ gradients         --backward-> gradients of the learned rows; those of an encode
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -26,17 +26,22 @@ from marius_lite.nn.seeding import seed_torch
 from marius_lite.rows.batch import Arrays, Arrived
 from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.neighbours import NeighbourSample
+from marius_lite.sampling.padding import padded
 from marius_lite.sampling.passes import Request
 from marius_lite.types import Rows
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedPlaces:
-    """What the places of a batch need: ``rows`` and ``arrays`` as in `PreparedBatch`, and the ``sample`` of neighbourhoods."""
+    """What the places of a batch need: ``rows`` and ``arrays`` as in `PreparedBatch`, and the ``sample`` of neighbourhoods.
+
+    ``seeds``: how many nodes are encoded. The sample may have more, see `sampling.padding`.
+    """
 
     rows: Sequence[Rows]
     arrays: Arrays
     sample: NeighbourSample | None = None
+    seeds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +111,22 @@ class Encoded:
     """The representation by an encoder: the vector of a node follows from the rows of its sampled neighbourhood.
 
     Each node is encoded once, wherever it stands. ``normalize``: see `nn.inputs.normalized`. ``dropout``: the share of the
-    input's numbers set to zero.
+    input's numbers set to zero. ``pads``: whether samples of nodes get sizes that recur, so that a device can repeat the work.
     """
 
     def __init__(
-        self, rows: ResidentRows, encoder: AnyEncoder, neighbourhoods: Neighbourhoods, normalize: int, dropout: float = 0.0
+        self,
+        rows: ResidentRows,
+        encoder: AnyEncoder,
+        neighbourhoods: Neighbourhoods,
+        normalize: int,
+        dropout: float = 0.0,
+        pads: bool = False,
     ):
-        self.rows = rows
+        self.rows, self.pads = rows, pads
         self._encoder, self._neighbourhoods, self._normalize, self._dropout = encoder, neighbourhoods, normalize, dropout
+        self._weights = [weight for weight in encoder.parameters() if weight.requires_grad]
+        self._device = self._weights[0].device if self._weights else torch.device("cpu")
 
     def enter(self, following: Sequence[int]) -> None:
         self._neighbourhoods.enter(self.rows.base_rows(), following)
@@ -122,9 +135,9 @@ class Encoded:
         # By node id, not by row: which slot a partition came into must not change the order of any sum.
         seeds, order, starts = sort_rows(self.rows.node_ids(places))
         own = np.stack([self.rows.node_ids(ends) for ends in exclude], 1)
-        prepared = self._prepared(self._neighbourhoods.sample(seeds, seed, own, both=True))
+        prepared = self._prepared(self._neighbourhoods.sample(seeds, seed, own, both=True), len(seeds))
         ids = {"inverse": inverse_of(order, starts), "order": order, "starts": starts}
-        return PreparedPlaces(prepared.rows, {**prepared.arrays, **ids}, prepared.sample)
+        return replace(prepared, arrays={**prepared.arrays, **ids})
 
     def foresee(self, requests: Sequence[Request]) -> None:
         """Take note of what `prepare_nodes` is asked for next. What it needs may be drawn together."""
@@ -132,10 +145,12 @@ class Encoded:
 
     def prepare_nodes(self, nodes: Ids, seed: int) -> PreparedPlaces:
         """Return what distinct ``nodes`` need. Their vectors come in their order (`vectors_of_nodes`)."""
-        return self._prepared(self._neighbourhoods.sample(nodes, seed))
+        sample = self._neighbourhoods.sample(nodes, seed)
+        return self._prepared(padded(sample) if self.pads else sample, len(nodes))
 
     def vectors(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors:
-        encoded = self.vectors_of_nodes(prepared, arrived, seed)
+        self.seed(seed)
+        encoded = self.vectors_of_nodes(prepared, arrived)
 
         def backward(grads: Sequence[Tensor]) -> Sequence[Tensor]:
             summed = torch.empty_like(encoded.values)
@@ -144,22 +159,38 @@ class Encoded:
 
         return Vectors(encoded.values.index_select(0, arrived.tensor("inverse")), backward)
 
-    def vectors_of_nodes(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors:
-        """Return the vectors of the prepared nodes, each once. ``backward`` takes one part."""
+    def seed(self, seed: int) -> None:
+        """Seed what `vectors_of_nodes` draws."""
+        seed_torch(seed, self._device)
+
+    @property
+    def generators(self) -> list[torch.Generator]:
+        """What `seed` seeds on a GPU."""
+        return [torch.cuda.default_generators[self._device.index or 0]] if self._device.type == "cuda" else []
+
+    def vectors_of_nodes(self, prepared: PreparedPlaces, arrived: Arrived) -> Vectors:
+        """Return the vectors of the prepared nodes, each once. ``backward`` takes one part. `seed` comes before."""
         assert prepared.sample is not None
-        self._neighbourhoods.count(prepared.sample)
-        x = arrived.values().requires_grad_(self.rows.learned is not None)
-        seed_torch(seed, x.device)
+        self.count(prepared)
+        x = arrived.values().detach().requires_grad_(self.rows.learned is not None)
         inputs = normalized(x, self._normalize)
         if self._dropout:
             inputs = dropout(inputs, self._dropout)
-        encoded = self._encoder(inputs, layer_graph(prepared.sample, arrived, prepared.arrays))
+        encoded = self._encoder(inputs, layer_graph(prepared.sample, arrived, prepared.arrays))[: prepared.seeds]
 
         def backward(grads: Sequence[Tensor]) -> Sequence[Tensor]:
-            encoded.backward(*grads)
-            return self._of_learned(x.grad)
+            asked = [*self._weights, x] if x.requires_grad else self._weights
+            found = torch.autograd.grad([encoded], asked, grads, allow_unused=True)
+            for weight, grad in zip(self._weights, found):
+                weight.grad = grad
+            return self._of_learned(found[-1] if x.requires_grad else None)
 
         return Vectors(encoded.detach(), backward)
+
+    def count(self, prepared: PreparedPlaces, batches: int = 1) -> None:
+        """Count what was sampled for a batch that is trained; -1: take that back."""
+        assert prepared.sample is not None
+        self._neighbourhoods.count(prepared.sample, batches)
 
     def touched(self, nodes: Ids) -> Ids:
         return np.concatenate([nodes, self._neighbourhoods.some_sources(HOT_SAMPLE)])
@@ -170,10 +201,9 @@ class Encoded:
     def close(self) -> None:
         self._neighbourhoods.close()
 
-    def _prepared(self, sample: NeighbourSample) -> PreparedPlaces:
-        return PreparedPlaces(
-            self.rows.each_table(sample.rows, sample.nodes), graph_arrays(sample, self._neighbourhoods.lists), sample
-        )
+    def _prepared(self, sample: NeighbourSample, seeds: int) -> PreparedPlaces:
+        rows, arrays = self.rows.each_table(sample.rows, sample.nodes), graph_arrays(sample, self._neighbourhoods.lists)
+        return PreparedPlaces(rows, arrays, sample, seeds)
 
     def _of_learned(self, d_x: Tensor | None) -> list[Tensor]:
         """Return the learned columns of the input's gradient (n, width); none where no rows are learned."""

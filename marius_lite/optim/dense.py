@@ -55,7 +55,10 @@ class DenseOptimizer:
             decays = [value for prefix, value in (weight_decay or {}).items() if key.startswith(prefix)]
             groups.setdefault(decays[0] if decays else 0.0, []).append(parameter)
         given = [{"params": parameters, "weight_decay": decay} for decay, parameters in groups.items()]
-        self._torch = DENSE_OPTIMIZERS[name](given, lr=lr) if given else None
+        # On a GPU it counts steps there, so that a step is the same work whatever number it has.
+        self._counts = name == "adam" and all(weight.device.type == "cuda" for weight in self.parameters.values())
+        options = {"capturable": True} if self._counts else {}
+        self._torch = DENSE_OPTIMIZERS[name](given, lr=lr, **options) if given else None
 
     def step(self) -> None:
         """Make one step with the gradients in ``.grad``, and clear them."""
@@ -71,11 +74,11 @@ class DenseOptimizer:
     @property
     def repeats(self) -> bool:
         """Whether a step does the same whatever number it has, but for counting."""
-        return self._torch is None or isinstance(self._torch, torch.optim.Adagrad | torch.optim.SGD)
+        return self._torch is None or self._counts or isinstance(self._torch, torch.optim.Adagrad | torch.optim.SGD)
 
     def repeated(self, steps: int = 1) -> None:
         """Count steps that a device has repeated; -1: take back one that was counted, but not made."""
-        self._repeated += steps
+        self._repeated += 0 if self._counts else steps
 
     def _count(self) -> None:
         """Add the repeated steps to the state."""
@@ -110,7 +113,7 @@ class DenseOptimizer:
                     f"optimizer state {name!r} has shape {tuple(value.shape)}, its parameter "
                     f"{tuple(parameter.shape)}: resume with the model that wrote the checkpoint"
                 )
-            device = torch.device("cpu") if value.ndim == 0 else parameter.device
+            device = torch.device("cpu") if value.ndim == 0 and not self._counts else parameter.device
             self._state(parameter)[field] = value.detach().clone().to(device)
 
     def _state(self, parameter: torch.Tensor) -> dict[str, Any]:

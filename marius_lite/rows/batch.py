@@ -76,7 +76,7 @@ class Repeatable(Protocol):
     def seeded(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:
         """Learn from a batch."""
 
-    def repeated(self, batches: int = 1) -> None:
+    def repeated(self, prepared: PreparedBatch[Any], batches: int) -> None:
         """Do what the host does of `seeded`, where a device has repeated the rest; -1: take back what it did for one batch."""
 
 

@@ -21,7 +21,7 @@ from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Streamed
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch, Repeatable, finite
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
-from marius_lite.sampling.batch_rows import RowTracker, read_rows
+from marius_lite.sampling.batch_rows import ReadRows, RowTracker
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.types import Batch, BatchRows
 
@@ -124,7 +124,7 @@ class DeviceRows(ResidentRows):
                 alike,
                 lambda: repeatable.seed(prepared),
                 lambda arrived: repeatable.seeded(prepared, there(arrived)),
-                repeatable.repeated,
+                partial(repeatable.repeated, prepared),
                 repeatable.generators,
             )
 
@@ -137,4 +137,4 @@ class DeviceRows(ResidentRows):
 
 def _tracker(table: DeviceTable) -> Callable[[Ids], BatchRows]:
     """Return the function that finds the different rows of a table that a batch touches."""
-    return RowTracker(LOOK_BACK, table.hot).track if table.step else partial(read_rows, hot=table.hot)
+    return RowTracker(LOOK_BACK, table.hot).track if table.step else ReadRows(table.hot).divide

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import common_rows, inverse_of, sort_rows
+from marius_lite._native import HeldRows, common_rows, inverse_of, sort_rows
 from marius_lite.types import BatchRows, Rows
 
 Places = npt.NDArray[np.int32]
@@ -52,15 +52,26 @@ class RowTracker:
         return tuple(each for each in found if len(each[1]))
 
 
-def read_rows(places: Rows, hot: Rows | Literal["all"] = NONE) -> BatchRows:
-    """The rows of a batch that only reads them: no gradients are summed, and no earlier batch has changed them.
+class ReadRows:
+    """Makes the BatchRows of batches that only read rows: no gradients are summed, and no earlier batch has changed them.
 
-    Where no rows, or all, are cached, there is a row for every place, in the order of the places.
+    ``hot``: as for `RowTracker`.
     """
-    if not isinstance(hot, str) and len(hot):
-        return RowTracker(0, hot).track(places)
-    cold, cached = (0, places) if isinstance(hot, str) else (len(places), NONE)
-    return BatchRows(places, cold, cached, NOWHERE, NOWHERE, NOWHERE, ())
+
+    def __init__(self, hot: Rows | Literal["all"] = NONE):
+        self._hot = None if isinstance(hot, str) else HeldRows(hot)
+
+    def divide(self, places: Rows) -> BatchRows:
+        """The rows of a batch. ``places``: the row at each place, int64 (m,).
+
+        Rows are in the order of places, those that are cached behind the others. The row of the first place is there once,
+        however often it stands among the places: it also stands where a batch was padded. Where all rows are cached, there is
+        one for every place.
+        """
+        if self._hot is None:
+            return BatchRows(places, 0, places, NOWHERE, NOWHERE, NOWHERE, ())
+        rows, hot, inverse = self._hot.divide(places)
+        return BatchRows(rows, len(rows) - len(hot), hot, inverse, NOWHERE, NOWHERE, ())
 
 
 def _last(rows: Rows, order: Places, starts: Places, chosen: Places) -> tuple[Rows, Places, Places]:

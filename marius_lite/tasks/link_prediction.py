@@ -185,6 +185,9 @@ class LinkLearning:
             return None
         return edges.edges.size, edges.negatives.shape, edges.shared, relations and relations.pieces, self._model.n3_share
 
+    def repeated(self, prepared: PreparedBatch[SampledLinks], batches: int) -> None:
+        """Do nothing: what is counted, an encoder counts, whose work is not repeated."""
+
     def gradients(self, prepared: PreparedBatch[SampledLinks], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
         return self._learned(prepared, arrived, self._model.gradients)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -131,10 +131,31 @@ class NodeLearning:
         drawn = drawn_in(batch.epoch, self._config.sampling.refresh_epochs)
         return seed_for(self._config.training.seed, "neighbours", drawn, batch.step, batch.index)
 
-    def gradients(self, prepared: PreparedBatch[PreparedPlaces], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+    @property
+    def generators(self) -> Sequence[torch.Generator]:
+        return self._representation.generators
+
+    def seed(self, prepared: PreparedBatch[PreparedPlaces]) -> None:
         at = prepared.batch
-        seed = seed_for(self._config.training.seed, "dropout", at.epoch, at.step, at.index)
-        vectors = self._representation.vectors_of_nodes(prepared.sampled, arrived, seed)
+        self._representation.seed(seed_for(self._config.training.seed, "dropout", at.epoch, at.step, at.index))
+
+    def alike(self, prepared: PreparedBatch[PreparedPlaces]) -> Hashable:
+        sample = prepared.sampled.sample
+        if sample is None or not self._representation.pads:
+            return None
+        return prepared.sampled.seeds, *sample.hop_nodes.tolist(), *sample.hop_edges.tolist()
+
+    def repeated(self, prepared: PreparedBatch[PreparedPlaces], batches: int) -> None:
+        self._representation.count(prepared.sampled, batches)
+
+    def gradients(self, prepared: PreparedBatch[PreparedPlaces], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        self.seed(prepared)
+        return self.seeded_gradients(prepared, arrived)
+
+    def seeded_gradients(
+        self, prepared: PreparedBatch[PreparedPlaces], arrived: Arrived
+    ) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        vectors = self._representation.vectors_of_nodes(prepared.sampled, arrived)
         loss, d_scores = self._model.gradients(vectors.values, arrived.tensor("labels"))
         return loss, vectors.backward([d_scores])
 

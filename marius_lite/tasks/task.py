@@ -110,6 +110,9 @@ class RepeatableLearning(Learning, Protocol):
     def seed(self, prepared: PreparedBatch[Any]) -> None:
         """Seed what `gradients` draws."""
 
+    def repeated(self, prepared: PreparedBatch[Any], batches: int) -> None:
+        """Count what `seeded_gradients` counts, where a device repeated the rest of it; -1: take that back."""
+
     def seeded_gradients(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
         """Do what `gradients` does but for the seed."""
 

@@ -40,8 +40,10 @@ class Learner:
         assert self._repeatable is not None
         return self._stepped(prepared, arrived, self._repeatable.seeded_gradients(prepared, arrived))
 
-    def repeated(self, batches: int = 1) -> None:
+    def repeated(self, prepared: PreparedBatch[Any], batches: int) -> None:
+        assert self._repeatable is not None
         self._optimizer.repeated(batches)
+        self._repeatable.repeated(prepared, batches)
 
     def _stepped(
         self, prepared: PreparedBatch[Any], arrived: Arrived, learned: tuple[Tensor, Sequence[Tensor]]

@@ -4,8 +4,8 @@
 
 Link prediction on a graph with a planted rule, then GraphSAGE classifying nodes by features and learned rows together. One seed.
 Every path, a second run of one of them, one with hot rows held on the device, one that is launched call by call, without CUDA
-graphs, and one that draws neighbours there must end with the same bits in rows, weights and losses. The CPU's sums have another
-order, so there only the first losses and the filtered MRR are compared.
+graphs, and one of GraphSAGE that draws neighbours there must end with the same bits in rows, weights and losses. The CPU's sums
+have another order, so there only the first losses and the filtered MRR are compared.
 """
 
 from __future__ import annotations
@@ -87,23 +87,23 @@ def links(a: argparse.Namespace, work: Path, report: Report) -> None:
         at_most=MRR_GOAL,
         detail=f"CPU {mrr['cpu']:.4f}",
     )
-    dropped(a, work, report, dataset, common)
+    dropped(a, work, report, "", dataset, common)
 
 
-def dropped(a: argparse.Namespace, work: Path, report: Report, dataset: Path, common: dict[str, object]) -> None:
+def dropped(a: argparse.Namespace, work: Path, report: Report, task: str, dataset: Path, common: dict[str, object]) -> None:
     """With dropout, whose masks are others than the CPU's, there are the GPU's runs alone."""
     runs = {"zero_copy": RUNS["zero_copy"], **LAUNCHED}
     ends = []
     for name, more in runs.items():
-        run = work / f"dropout-{name.replace(' ', '-')}"
+        run = work / f"{task[:1]}dropout-{name.replace(' ', '-')}"
         lines = training.train(dataset, run, {**common, "device": a.device, "model.dropout": 0.3, **more})
         ends.append((training.bits(run), training.losses(lines)))
     same = ends.count(ends[0])
-    report.add("with dropout: runs that end with the same bits", same, f"of {len(runs)}", at_least=len(runs))
+    report.add(f"{task}with dropout: runs that end with the same bits", same, f"of {len(runs)}", at_least=len(runs))
 
 
 def nodes(a: argparse.Namespace, work: Path, report: Report) -> None:
-    """As many batches as the benchmark of this makes at least: its warm-up and one more."""
+    """Four times as many batches as the benchmark of this makes at least, so that most are repeated as graphs."""
     work.mkdir()
     sizes = argparse.Namespace(
         nodes=a.nodes,
@@ -123,8 +123,11 @@ def nodes(a: argparse.Namespace, work: Path, report: Report) -> None:
         "storage.capacity": RESIDENT,
         "checkpoint.keep": 1,
         "negatives.chunks": 1,
+        "training.epochs": 4,
     }
-    compare(a, work, report, "GraphSAGE: ", gpu_gnn.dataset_of(sizes, work), common, {**RUNS, **DRAWN})
+    dataset = gpu_gnn.dataset_of(sizes, work)
+    compare(a, work, report, "GraphSAGE: ", dataset, common, {**RUNS, **LAUNCHED, **DRAWN})
+    dropped(a, work, report, "GraphSAGE, ", dataset, common)
 
 
 def compare(

@@ -11,6 +11,7 @@ from marius_lite.config.encoder_memory import (
     encoder_bytes,
     encoder_device_bytes,
     encoder_host_bytes_for_device,
+    padded_sizes,
     reached,
     resident,
 )
@@ -61,7 +62,8 @@ def test_purposes_on_the_device():
     assert nodes["batches"] >= RING * 150 * 208
     assert nodes["tensors"] >= encoder_bytes(config, sizes, learned=False)
     wider = encoder_device_bytes(config, replace(sizes, stride=416), 0)
-    assert wider["batches"] - nodes["batches"] == RING * 150 * 208
+    padded = padded_sizes(*reached(config, 10, EVERYTHING))[0][-1]
+    assert wider["batches"] - nodes["batches"] == RING * padded * 208
     config = load(sets=LINKS)
     links = encoder_device_bytes(config, EncoderSizes(400, EVERYTHING, 100, 100, 416), 5)
     assert set(links) == {"batches", "tensors", "scores", "held", "sampling"}

@@ -89,10 +89,11 @@ def capture(work, generators):
     return (loss, grads), repeat
 
 
-def accelerator(library, seed=0):
+def accelerator(library, seed=0, recurring=False):
+    """``recurring``: see `Accelerator`. Padded batches have other bits than those of a run on the processor."""
     schedule, apart = Schedule(seed), Schedule(seed)  # neighbours are sampled in another thread
     streams = {**schedule.streams, "sampling": apart.streams["gathering"]}
-    return Emulated(torch.device("cpu"), library, **streams, capture=capture, pinned=False), schedule
+    return Emulated(torch.device("cpu"), library, **streams, capture=capture, pinned=False, recurring=recurring), schedule
 
 
 SOURCES = Path(__file__).parents[2] / "csrc"

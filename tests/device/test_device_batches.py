@@ -23,7 +23,7 @@ from marius_lite.errors import RunError
 from marius_lite.graph.feature_types import STORED, decode
 from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.pipeline.batches import Streamed, run
-from marius_lite.sampling.batch_rows import RowTracker, read_rows
+from marius_lite.sampling.batch_rows import ReadRows, RowTracker
 from marius_lite.storage.record import record_of
 from marius_lite.types import NodeBatch, RowGrads
 
@@ -98,7 +98,7 @@ def through_streams(device, given):
 
     def sample(batch):
         read, changed, tag = given[batch.index]
-        return [read_rows(read, features.hot), tracker.track(changed)], tag
+        return [ReadRows(features.hot).divide(read), tracker.track(changed)], tag
 
     batches = (NodeBatch(0, 0, index, one[0]) for index, one in enumerate(given))
     return [finished.loss for finished in run(batches, Streamed(lambda batch: batch, sample, begin, RING), 0, lambda: False)]
@@ -215,7 +215,7 @@ def test_of_tables_that_are_only_read_nothing_goes_back(host_library):
     features, scales = make_features("int8", 1)
     batches = on_device(device, "zero_copy", features, "int8", scales, make_learned(1), 0)
     alone = DeviceBatches(device, batches.tables[:1])
-    ends = [alone.begin([read_rows(np.arange(5))], {}, lambda here: (here.values[0].sum(), []))() for _ in range(6)]
+    ends = [alone.begin([ReadRows().divide(np.arange(5))], {}, lambda here: (here.values[0].sum(), []))() for _ in range(6)]
     assert len(set(ends)) == 1
     assert not any(name == "scattering" and kind == "run" for name, kind, _ in schedule.trace)
 
@@ -245,7 +245,7 @@ def test_memory_that_does_not_suffice_is_told(host_library, monkeypatch):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nmore")
 
     monkeypatch.setattr(module.DeviceTable, "reserve", exhausted)
-    rows = [read_rows(np.arange(5)), RowTracker(0).track(np.arange(5))]
+    rows = [ReadRows().divide(np.arange(5)), RowTracker(0).track(np.arange(5))]
     with pytest.raises(RunError, match=r"lower training.batch_size.* \(CUDA out of memory"):
         batches.begin(rows, {}, lambda here: None)
 
@@ -256,7 +256,7 @@ def test_what_torch_cannot_do_deterministically_is_told(host_library, monkeypatc
     batches = on_device(device, "zero_copy", features, "int8", scales, make_learned(1), 0)
     for stream in schedule.streams.values():
         monkeypatch.setattr(stream, "run", lambda work: work())  # launched at once, as on a GPU
-    rows = [read_rows(np.arange(5)), RowTracker(0).track(np.arange(5))]
+    rows = [ReadRows().divide(np.arange(5)), RowTracker(0).track(np.arange(5))]
 
     def fails(here):
         raise RuntimeError(told)

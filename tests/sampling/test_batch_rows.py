@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite._native import common_rows
-from marius_lite.sampling.batch_rows import RowTracker, read_rows
+from marius_lite.sampling.batch_rows import ReadRows, RowTracker
 from marius_lite.types import EdgeBatch, SampledBatch
 
 ROWS = st.lists(st.integers(0, 40), min_size=1, max_size=30)
@@ -49,10 +49,14 @@ def test_rows_of_successive_batches(batches, look_back, hot):
         before.append(cold)
 
 
-@given(st.lists(st.integers(0, 40), unique=True), st.none() | st.sets(st.integers(0, 40)))
-def test_rows_that_are_only_read(touched, hot):
+@given(st.lists(st.integers(0, 300), unique=True), st.lists(st.integers(0, 9)), st.none() | st.sets(st.integers(0, 300)))
+def test_rows_that_are_only_read(different, again, hot):
+    touched = [*different]
+    for place in again if different else []:  # a batch is padded by its first row
+        touched.insert(1 + place % len(touched), different[0])
     touched, held = np.array(touched, np.int64), np.array(sorted(hot or ()), np.int64)
-    rows = read_rows(touched, "all" if hot is None else held)
+    rows = ReadRows("all" if hot is None else held).divide(touched)
+    assert hot is None or len(rows.rows) == len(different)
     inverse = rows.inverse if len(rows.inverse) else np.arange(len(touched))
     np.testing.assert_array_equal(rows.rows[inverse], touched)
     assert rows.cold == (0 if hot is None else len(set(touched.tolist()) - hot))

@@ -42,6 +42,9 @@ class WithSeed(Plain):
     def seed(self, prepared):
         self.calls.append("seed")
 
+    def repeated(self, prepared, batches):
+        self.calls.append(f"repeated {batches}")
+
     def seeded_gradients(self, prepared, arrived):
         return self.gradients(prepared, arrived)
 
@@ -83,6 +86,14 @@ def test_nothing_is_alike_where_it_cannot_be_repeated(kind, optimizer, repeats):
     assert list(made.generators) == []
 
 
+def test_both_count_what_a_device_repeated():
+    made, learning, dense = learner(WithSeed)
+    made.repeated(BATCH, 1)
+    assert learning.calls == ["repeated 1"]
+    made(BATCH, Arrived())
+    assert dense.state_tensors()["weight/step"] == 2
+
+
 def test_a_batch_that_is_not_alike_to_any_is_none():
     made, *_ = learner(WithSeed)
     assert made.alike(PreparedBatch(NodeBatch(1, 0, 0, torch.arange(2).numpy()), None, [])) is None
@@ -96,5 +107,5 @@ def test_a_repeated_step_counts_as_one():
     again, _, other = learner(WithSeed, "adagrad")
     again.seeded(BATCH, Arrived())
     for count in (1, 1, 1, -1):
-        again.repeated(count)
+        again.repeated(BATCH, count)
     assert float(other.state_tensors()["weight/step"]) == float(expected["weight/step"]) == 3

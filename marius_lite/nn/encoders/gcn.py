@@ -95,6 +95,6 @@ def _seen(block: Block) -> tuple[Tensor, Tensor, Tensor]:
     targets = targets_of(block.indptr, len(block.indices))
     counts = block.indptr.diff()
     loops = block.indices == targets
-    if loops.any():
-        counts = counts.index_add(0, targets[loops], counts.new_full((), -1).expand(int(loops.sum())))
+    if loops.is_cuda or loops.any():  # a GPU is not asked
+        counts = counts.index_add(0, targets, -loops.to(counts.dtype))
     return targets, loops, counts
