@@ -1,81 +1,88 @@
 #include "graph/padded.h"
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
-#include <vector>
 
 namespace marius {
 namespace {
 
-void check(const SampleView& sample, const int64_t* more_nodes, const int64_t* more_edges) {
+struct Sizes {
+    int64_t nodes, expanded, edges;  // expanded: nodes of all hops but the last
+};
+
+Sizes checked(const SampleView& sample, const int64_t* more_nodes, const int64_t* more_edges) {
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
-    int64_t nodes = 0, edges = 0;
+    int64_t nodes = 0, edges = 0, expanded = 0;
     for (int64_t h = 0; h <= sample.hops; ++h) {
         if (more_nodes[h] < 0 || (h < sample.hops && more_edges[h] < 0))
             throw std::invalid_argument("padded sample: a number of nodes or edges is below 0");
         if (h < sample.hops && more_edges[h] > 0 && more_nodes[h] == 0)
             throw std::invalid_argument("padded sample: there are edges, but no nodes that could have them");
+        expanded = nodes;
         nodes += sample.hop_nodes[h] + more_nodes[h];
         edges += h < sample.hops ? sample.hop_edges[h] + more_edges[h] : 0;
         if (nodes > most || edges > most) throw std::invalid_argument("padded sample: more than 2147483647 nodes or edges");
     }
     if (nodes > 0 && sample.hop_nodes[0] == 0) throw std::invalid_argument("padded sample: there is no seed");
+    return {nodes, expanded, edges};
 }
 
-// The local ids of a padded sample: those of hop h are moved by the nodes that were put behind all hops before.
-class Moved {
-public:
-    Moved(const SampleView& sample, const int64_t* more_nodes) : begins_(sample.hops), by_(sample.hops) {
-        int64_t begin = 0;
+// Moves local ids: those of hop h by the nodes that were put behind all hops before. A block of ids at a time, so that it stays in
+// the first cache while it is compared with one hop after the other.
+void move_ids(const SampleView& sample, const int64_t* more_nodes, const int32_t* ids, int64_t count, int32_t* out) {
+    constexpr int64_t block = 2048;
+    for (int64_t start = 0; start < count; start += block) {
+        const int64_t end = std::min(count, start + block);
+        std::copy(ids + start, ids + end, out + start);
+        int32_t begin = 0;
         for (int64_t h = 0; h < sample.hops; ++h) {
             begin += sample.hop_nodes[h];
-            begins_[h] = static_cast<int32_t>(begin);
-            by_[h] = static_cast<int32_t>(more_nodes[h]);
+            const auto by = static_cast<int32_t>(more_nodes[h]);
+            for (int64_t i = start; i < end; ++i) out[i] += ids[i] >= begin ? by : 0;
         }
     }
+}
 
-    int32_t operator()(int32_t id) const {
-        int32_t moved = id;
-        for (size_t h = 0; h < begins_.size(); ++h) moved += id >= begins_[h] ? by_[h] : 0;
-        return moved;
-    }
-
-private:
-    std::vector<int32_t> begins_, by_;
-};
+template <class T>
+T* filled(T* out, const T* values, int64_t count, int64_t more, T value) {
+    std::copy(values, values + count, out);
+    std::fill(out + count, out + count + more, value);
+    return out + count + more;
+}
 
 }  // namespace
 
 PaddedSample padded(const SampleView& sample, const int64_t* more_nodes, const int64_t* more_edges) {
-    check(sample, more_nodes, more_edges);
-    const Moved moved(sample, more_nodes);
+    const Sizes sizes = checked(sample, more_nodes, more_edges);
     PaddedSample out;
-    out.indptr.push(0);
+    out.nodes.extend(sizes.nodes);
+    out.rows.extend(sizes.nodes);
+    out.indptr.extend(sizes.expanded + 1);
+    out.indices.extend(sizes.edges);
+    if (sample.rel) out.rel.extend(sizes.edges);
+    int64_t *nodes = out.nodes.data(), *rows = out.rows.data(), *indptr = out.indptr.data();
+    int32_t* indices = out.indices.data();
+    uint32_t* rel = out.rel.data();
     int64_t node = 0, edge = 0;  // of the sample
+    *indptr++ = 0;
     for (int64_t h = 0; h <= sample.hops; ++h) {
         const int64_t count = sample.hop_nodes[h], more = more_nodes[h];
-        const auto first_added = static_cast<int64_t>(out.nodes.size()) + count;
-        out.nodes.append(sample.nodes + node, count);
-        out.rows.append(sample.rows + node, count);
-        for (int64_t i = 0; i < more; ++i) {
-            out.nodes.push(sample.nodes[0]);
-            out.rows.push(sample.rows[0]);
-        }
+        const auto added = static_cast<int32_t>(nodes - out.nodes.data() + count);
+        nodes = filled(nodes, sample.nodes + node, count, more, more ? sample.nodes[0] : 0);
+        rows = filled(rows, sample.rows + node, count, more, more ? sample.rows[0] : 0);
         if (h < sample.hops) {
-            const int64_t edges = sample.hop_edges[h];
-            const auto before = static_cast<int64_t>(out.indices.size());
-            for (int64_t i = 1; i <= count; ++i) out.indptr.push(sample.indptr[node + i] - edge + before);
-            out.indices.extend(edges);
-            int32_t* indices = out.indices.data() + before;
-            for (int64_t e = 0; e < edges; ++e) indices[e] = moved(sample.indices[edge + e]);
-            if (sample.rel) out.rel.append(sample.rel + edge, edges);
+            const int64_t drawn = sample.hop_edges[h], moved_by = indices - out.indices.data() - edge;
+            for (int64_t i = 1; i <= count; ++i) *indptr++ = sample.indptr[node + i] + moved_by;
+            move_ids(sample, more_nodes, sample.indices + edge, drawn, indices);
+            indices += drawn;
+            if (sample.rel) rel = filled(rel, sample.rel + edge, drawn, more_edges[h], uint32_t{0});
             for (int64_t i = 0; i < more; ++i) {
                 const int64_t own = more_edges[h] / more + (i < more_edges[h] % more);
-                for (int64_t e = 0; e < own; ++e) out.indices.push(static_cast<int32_t>(first_added + i));
-                for (int64_t e = 0; sample.rel && e < own; ++e) out.rel.push(0);
-                out.indptr.push(static_cast<int64_t>(out.indices.size()));
+                indices = std::fill_n(indices, own, static_cast<int32_t>(added + i));
+                *indptr++ = indices - out.indices.data();
             }
-            edge += edges;
+            edge += drawn;
         }
         node += count;
     }
