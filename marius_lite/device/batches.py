@@ -19,9 +19,9 @@ import torch
 
 from marius_lite.config.memory import GRAPH_BYTES, LOOK_BACK, RING
 from marius_lite.device.accelerator import Accelerator
-from marius_lite.device.arrived import ArrivedBatch, Learn
+from marius_lite.device.arrived import Learn
 from marius_lite.device.packet import Packet, Sent
-from marius_lite.device.replay import Repeated, Replays
+from marius_lite.device.replay import Repeated, Replays, trained
 from marius_lite.device.rows import DeviceTable, TablePart
 from marius_lite.device.streams import Event
 from marius_lite.errors import RunError
@@ -143,10 +143,5 @@ class DeviceBatches:
 
     def _compute(self, out: torch.Tensor, parts: Sequence[TablePart], sent: Mapping[str, Sent], learn: Learn | Repeated) -> None:
         """Learn from a batch and update its blocks. The loss goes to ``out``, (1,) on the host."""
-        if isinstance(learn, Repeated):
-            loss, grads = self._replays.learn(parts, sent, learn)
-        else:
-            loss, grads = learn(ArrivedBatch([part.values() for part in parts], sent))
-        self._tell(loss.to(torch.float64), out)  # itself, where it has this type
-        for part in parts:
-            part.update(grads)
+        loss = self._replays.train(parts, sent, learn) if isinstance(learn, Repeated) else trained(parts, sent, learn)
+        self._tell(loss, out)

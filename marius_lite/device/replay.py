@@ -59,10 +59,9 @@ class GraphInputs:
         self._values: list[torch.Tensor] = []
         self._arrays = torch.empty(0, dtype=torch.uint8, device=device)
 
-    def reserve(self, parts: Parts, sent: Arrays) -> bool:
-        """Have room for a batch; true if some of it is new memory, which graphs so far do not read."""
+    def reserve(self, parts: Parts, size: int) -> bool:
+        """Have room for parts and arrays of ``size`` bytes; true if some of it is new memory, which graphs so far do not read."""
         needed = [prod(part.shape) for part in parts]
-        size = span_of(sent)[1]
         if size <= len(self._arrays) and len(needed) == len(self._values) and all(map(fits, needed, self._values)):
             return False
         self._values = [torch.zeros(with_room(each), device=self._device) for each in needed]
@@ -79,41 +78,64 @@ class GraphInputs:
 
 
 class Graph:
-    """The captured work of a batch, which is done once when it is captured. ``learned``: its results, of ``bytes`` bytes.
+    """The captured work of a batch, which is done once when it is captured. It reads what is put into ``inputs``.
 
-    It reads what is put into ``inputs``. What it computes in between is in memory that all graphs have in common.
+    Where all rows are cached on the device, everything is in the graph. Else a batch's rows are copied to it, and their
+    gradients, of ``bytes`` bytes, are applied to them behind it. What it computes in between is in memory that all graphs have in
+    common. ``loss``: the loss of the last batch, float64, until the next one.
     """
 
     def __init__(self, accelerator: Accelerator, inputs: GraphInputs, parts: Parts, sent: Arrays, work: Repeated):
-        self._accelerator = accelerator
-        self._values = inputs.values(parts)
-        first, self._bytes = span_of(sent)
-        self._arrays = inputs.arrays(self._bytes)
-        own = ArrivedBatch(self._values, moved(sent, first, self._arrays))
+        self._accelerator, self._whole = accelerator, is_whole(parts)
+        self._first, self._bytes = span_of(arrays_of(parts, sent))
+        room = inputs.arrays(self._bytes)
+        self._arrays = room.data_ptr()
+        self._values = [] if self._whole else inputs.values(parts)
         self._put(parts, sent)
-        self.learned: Learned
-        self.learned, self._replay = accelerator.capture(lambda: work.learn(own), work.generators)
-        self.bytes = sum(each.nbytes for each in self.learned[1])
+
+        def moved(each: Sent) -> Sent:
+            """Where an array is copied to. It is not on the host."""
+            start = each.device - self._first
+            return replace(each, host=0, device=self._arrays + start, start=start, room=room)
+
+        there = {name: moved(each) for name, each in sent.items()}
+
+        def everything() -> Learned:
+            if self._whole:
+                return trained([part.elsewhere(moved) for part in parts], there, work.learn), []
+            loss, grads = work.learn(ArrivedBatch(self._values, there))
+            return loss.to(torch.float64), grads
+
+        self.loss: torch.Tensor
+        (self.loss, self._grads), self._replay = accelerator.capture(everything, work.generators)
+        self.bytes = sum(each.nbytes for each in self._grads)
+        self._update(parts)
 
     def repeat(self, parts: Parts, sent: Arrays) -> None:
-        """Do the work for another batch. ``learned`` has its results until the next one."""
+        """Do the work for another batch."""
         self._put(parts, sent)
         self._replay()
+        self._update(parts)
 
     def _put(self, parts: Parts, sent: Arrays) -> None:
         """Copy a batch's numbers to where the graph reads them."""
-        for own, part in zip(self._values, parts, strict=True):
+        for own, part in zip(self._values, parts):
             part.values(own)
-        first, size = span_of(sent)
+        first, size = span_of(arrays_of(parts, sent))
         assert size == self._bytes, "batches that are alike have arrays of equal sizes"
         if size:
             self._accelerator.library.copy(
                 device=self._accelerator.index,
                 stream=self._accelerator.computing.handle,
-                target=self._arrays.data_ptr(),
+                target=self._arrays,
                 source=first,
                 bytes=size,
             )
+
+    def _update(self, parts: Parts) -> None:
+        if not self._whole:
+            for part in parts:
+                part.update(self._grads)
 
 
 class Replays:
@@ -130,18 +152,18 @@ class Replays:
         self._dropped: list[Graph] = []
         self._works = kept > 0
 
-    def learn(self, parts: Parts, sent: Arrays, work: Repeated) -> Learned:
-        """Do the work of a batch, or repeat that of one before it. ``parts``: its rows. ``sent``: its arrays."""
+    def train(self, parts: Parts, sent: Arrays, work: Repeated) -> torch.Tensor:
+        """Train a batch, or repeat the work of one before it. Returns the loss. ``parts``: its rows. ``sent``: its arrays."""
         work.seed()
-        key = (work.alike, *(part.shape for part in parts), *((name, each.bytes, each.dtype) for name, each in sent.items()))
+        key = (work.alike, *(part.alike for part in parts), *((name, each.bytes, each.dtype) for name, each in sent.items()))
         graph = self._graphs.get(key)
         if graph is not None:
             self._graphs.move_to_end(key)
             work.repeated(1)
             graph.repeat(parts, sent)
         elif (graph := self._captured(key, parts, sent, work)) is None:
-            return work.learn(ArrivedBatch([part.values() for part in parts], sent))
-        return graph.learned
+            return trained(parts, sent, work.learn)
+        return graph.loss
 
     def tidy(self) -> None:
         """Forget graphs that others have replaced, once the device is done with them. Call it between batches."""
@@ -160,7 +182,7 @@ class Replays:
             return None
         done: list[Learned] = []
         try:
-            if self._inputs.reserve(parts, sent):
+            if self._inputs.reserve([] if is_whole(parts) else parts, span_of(arrays_of(parts, sent))[1]):
                 self._drop_all()
             noted = replace(work, learn=noting(work.learn, done))
             graph = self._graphs[key] = Graph(self._accelerator, self._inputs, parts, sent, noted)
@@ -214,18 +236,27 @@ def fits(size: int, room: torch.Tensor) -> bool:
     return size <= room.shape[0]
 
 
-def span_of(arrays: Arrays) -> tuple[int, int]:
+def trained(parts: Parts, sent: Arrays, learn: Callable[[ArrivedBatch], Learned]) -> torch.Tensor:
+    """Learn from a batch, call by call, and update its blocks. Returns the loss, float64."""
+    loss, grads = learn(ArrivedBatch([part.values() for part in parts], sent))
+    for part in parts:
+        part.update(grads)
+    return loss.to(torch.float64)
+
+
+def is_whole(parts: Parts) -> bool:
+    """Return whether a graph may have in it what is done with the rows before and behind it."""
+    return bool(parts) and all(part.whole for part in parts)
+
+
+def arrays_of(parts: Parts, sent: Arrays) -> list[Sent]:
+    """Return the arrays that a graph reads."""
+    return [*sent.values(), *(each for part in parts for each in part.sent.each)] if is_whole(parts) else list(sent.values())
+
+
+def span_of(arrays: Sequence[Sent]) -> tuple[int, int]:
     """Where a batch's arrays begin on the device, and how many bytes they take from there on. They lie side by side."""
     if not arrays:
         return 0, 0
-    first = min(each.device for each in arrays.values())
-    return first, max(each.device + each.bytes for each in arrays.values()) - first
-
-
-def moved(arrays: Arrays, first: int, room: torch.Tensor) -> dict[str, Sent]:
-    """The arrays where their bytes, which begin at ``first``, are copied to the ``room``. They are not on the host."""
-    there = room.data_ptr()
-    return {
-        name: replace(each, host=0, device=there + each.device - first, start=each.device - first, room=room)
-        for name, each in arrays.items()
-    }
+    first = min(each.device for each in arrays)
+    return first, max(each.device + each.bytes for each in arrays) - first

@@ -6,8 +6,8 @@ So the result has the same bits as one batch after the other. A table that is on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -105,6 +105,11 @@ class DeviceTable:
         """The rows that are cached, as `RowTracker` takes them."""
         return self.cache.hot if self.cache else np.empty(0, np.int64)
 
+    @property
+    def spare(self) -> int | None:
+        """The row that batches are filled with, where all rows are cached."""
+        return self.cache.spare if isinstance(self.cache, FullCache) else None
+
     def reserve(self, number: int, rows: int) -> bool:
         """Have room for ``rows`` rows of batch ``number``; true if the room is new memory.
 
@@ -161,6 +166,11 @@ class _SentRows:
             tuple((packet.put(earlier), packet.put(now)) for _, earlier, now in rows.again),
         )
 
+    @property
+    def each(self) -> tuple[Sent, ...]:
+        """All arrays."""
+        return self.rows, self.hot, self.inverse, self.order, self.starts, *(sent for pair in self.again for sent in pair)
+
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
@@ -190,6 +200,29 @@ class TablePart:
     def shape(self) -> tuple[int, int]:
         """That of `values`."""
         return len(self.rows.inverse) or len(self.rows.rows), self.table.form.columns
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that the computing stream does with it can be repeated for parts of equal sizes: all rows are cached."""
+        return self.table.spare is not None and not self.rows.again
+
+    @property
+    def alike(self) -> Hashable:
+        """Equal for parts with which a graph does the same: of equal shapes, equal rates where their step is in the graph."""
+        return (self.shape, len(self.rows.rows), self.table.rate) if self.whole else self.shape
+
+    def elsewhere(self, moved: Callable[[Sent], Sent]) -> TablePart:
+        """Return the part with its arrays where ``moved`` says, and a block of its own."""
+        sent = replace(
+            self.sent,
+            rows=moved(self.sent.rows),
+            hot=moved(self.sent.hot),
+            inverse=moved(self.sent.inverse),
+            order=moved(self.sent.order),
+            starts=moved(self.sent.starts),
+        )
+        rows = len(self.rows.rows)
+        return replace(self, sent=sent, block=torch.empty_like(self.block[:rows]), sums=torch.empty_like(self.sums[:rows]))
 
     def values(self, out: torch.Tensor | None = None) -> torch.Tensor:
         """On the computing stream: complete the block; the values at the batch's places, float32 (m, columns).

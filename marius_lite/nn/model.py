@@ -126,7 +126,8 @@ class LinkPredictionModel(torch.nn.Module):
 
     def seed(self, seed: int) -> None:
         """Seed what a batch draws."""
-        self._generator().manual_seed(seed)
+        if self.objective.dropout:
+            self._generator().manual_seed(seed)
         if self._draws:
             seed_torch(seed ^ 1, self.relations.device)  # other bits than those of the dropout of rows
 

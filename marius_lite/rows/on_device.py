@@ -137,4 +137,4 @@ class DeviceRows(ResidentRows):
 
 def _tracker(table: DeviceTable) -> Callable[[Ids], BatchRows]:
     """Return the function that finds the different rows of a table that a batch touches."""
-    return RowTracker(LOOK_BACK, table.hot).track if table.step else ReadRows(table.hot).divide
+    return RowTracker(LOOK_BACK, table.hot, table.spare).track if table.step else ReadRows(table.hot).divide

@@ -7,7 +7,7 @@ are found too, so that the batch takes them from the earlier batch's block.
 from __future__ import annotations
 
 from collections import deque
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,25 +24,30 @@ class RowTracker:
     """Makes the BatchRows of one batch after another, while the same partitions are resident. Not for several threads at once.
 
     ``look_back``: how many earlier batches may still be under way. ``hot``: the rows that are cached on the device, ascending, in
-    the order of the cache; or ``all``.
+    the order of the cache; or ``all``. ``spare``: where all are, a row of the cache that is no row of the table. Batches are
+    filled with it until they have a row for each place: so those with equally many places have equally many rows.
     """
 
-    def __init__(self, look_back: int, hot: Rows | Literal["all"] = NONE):
+    def __init__(self, look_back: int, hot: Rows | Literal["all"] = NONE, spare: int | None = None):
         self._before: deque[Rows] = deque(maxlen=look_back)
-        self._hot = hot
+        self._hot, self._spare = hot, spare
 
     def track(self, places: Rows) -> BatchRows:
         """The rows of the next batch. ``places``: the row at each place of the batch, int64 (m,)."""
         rows, order, starts = sort_rows(places)
         cold, hot = len(rows), NONE
         if isinstance(self._hot, str):
-            cold, hot = 0, rows
-        elif len(self._hot):
+            inverse = inverse_of(order, starts)
+            if self._spare is not None:
+                rows = _filled(rows, len(places), self._spare)
+                starts = _filled(starts, len(places) + 1, len(places))
+            return BatchRows(rows, 0, rows, inverse, order, starts, ())
+        if len(self._hot):
             positions, cached = common_rows(rows, self._hot)
             rows, order, starts = _last(rows, order, starts, positions)
             cold, hot = len(rows) - len(cached), cached.astype(np.int64)
         inverse = inverse_of(order, starts)
-        again = self._again(rows[:cold]) if cold else ()
+        again = self._again(rows[:cold])
         self._before.append(rows[:cold])
         return BatchRows(rows, cold, hot, inverse, order, starts, again)
 
@@ -72,6 +77,12 @@ class ReadRows:
             return BatchRows(places, 0, places, NOWHERE, NOWHERE, NOWHERE, ())
         rows, hot, inverse = self._hot.divide(places)
         return BatchRows(rows, len(rows) - len(hot), hot, inverse, NOWHERE, NOWHERE, ())
+
+
+def _filled(array: npt.NDArray[Any], size: int, value: int) -> npt.NDArray[Any]:
+    filled = np.full(size, value, array.dtype)
+    filled[: len(array)] = array
+    return filled
 
 
 def _last(rows: Rows, order: Places, starts: Places, chosen: Places) -> tuple[Rows, Places, Places]:
