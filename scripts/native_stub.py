@@ -17,6 +17,7 @@ RETURNS = {
     "counters": "dict[str, float]",
     "memory": "NDArray[numpy.uint8]",
     "sort_rows": "tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32]]",
+    "sort_and_fill": "tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]",
     "group_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]",
     "inverse_of": "NDArray[numpy.int32]",
     "common_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32]]",

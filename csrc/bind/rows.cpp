@@ -65,6 +65,20 @@ nb::tuple sort_rows(Vector<const std::int64_t> rows) {
                           array_of(std::move(sorted.starts)));
 }
 
+nb::tuple sort_and_fill(Vector<const std::int64_t> rows, std::int64_t spare) {
+    const auto work = [&] {
+        marius::SortedRows sorted = marius::sort_rows(rows.data(), length(rows));
+        std::vector<std::int32_t> inverse =
+            marius::inverse_of(sorted.order.data(), length(rows), sorted.starts.data(), sorted.unique.size());
+        sorted.unique.resize(rows.shape(0), spare);
+        sorted.starts.resize(rows.shape(0) + 1, static_cast<std::int32_t>(rows.shape(0)));
+        return std::pair(std::move(sorted), std::move(inverse));
+    };
+    auto [sorted, inverse] = worked(rows.shape(0), work);
+    return nb::make_tuple(array_of(std::move(sorted.unique)), array_of(std::move(sorted.order)),
+                          array_of(std::move(sorted.starts)), array_of(std::move(inverse)));
+}
+
 nb::object inverse_of(Vector<const std::int32_t> order, Vector<const std::int32_t> starts) {
     require(starts.shape(0) > 0, "inverse_of: starts are empty");
     return array_of(worked(order.shape(0),
@@ -170,6 +184,10 @@ void bind_rows(nb::module_& m) {
     m.def("sort_rows", &sort_rows, "rows"_a.noconvert(),
           "(unique int64 (u,), order int32 (m,), starts int32 (u+1,)): unique ascends; positions "
           "order[starts[s]:starts[s+1]] hold unique[s], ascending.");
+    m.def(
+        "sort_and_fill", &sort_and_fill, "rows"_a.noconvert(), "spare"_a,
+        "(unique int64 (m,), order int32 (m,), starts int32 (m+1,), inverse int32 (m,)): what sort_rows and inverse_of give, with "
+        "`spare` behind the different rows, which stands at no position.");
     m.def("inverse_of", &inverse_of, "order"_a.noconvert(), "starts"_a.noconvert(),
           "The segment of each position, int32 (m,): s at order[starts[s]:starts[s + 1]], of what sort_rows gave.");
     m.def("group_rows", &group_rows, "group_of"_a.noconvert(), "group_count"_a, "piece"_a,

@@ -20,8 +20,8 @@ import torch
 from marius_lite.config.memory import GRAPH_BYTES, LOOK_BACK, RING
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.arrived import Learn
-from marius_lite.device.packet import Packet, Sent
-from marius_lite.device.replay import Repeated, Replays, trained
+from marius_lite.device.packet import LONG, Packet, Sent
+from marius_lite.device.replay import Repeated, Replays, is_whole, trained
 from marius_lite.device.rows import DeviceTable, TablePart
 from marius_lite.device.streams import Event
 from marius_lite.errors import RunError
@@ -86,12 +86,15 @@ class DeviceBatches:
             device.order_new_memory()
         parts = [table.part(self._begun, each, slot.packet) for table, each in zip(self.tables, rows, strict=True)]
         sent = {name: slot.packet.put(array) for name, array in arrays.items()}
-        if self._begun >= LOOK_BACK:
-            gathering.after(self._slot(-LOOK_BACK).computed)  # the last batch that reads this block
-        if self._begun > LOOK_BACK:
-            gathering.after(self._slot(-LOOK_BACK - 1).ended)  # later batches are the ones that `BatchRows.again` names
-        gathering.run(lambda: self._fetch(slot.packet, parts))
-        computing.after(gathering.record())
+        if is_whole(parts) and slot.packet.used < LONG:  # it takes less time to send than events take
+            computing.run(lambda: slot.packet.send(computing.handle))
+        else:
+            if self._begun >= LOOK_BACK:
+                gathering.after(self._slot(-LOOK_BACK).computed)  # the last batch that reads this block
+            if self._begun > LOOK_BACK:
+                gathering.after(self._slot(-LOOK_BACK - 1).ended)  # later batches are the ones that `BatchRows.again` names
+            gathering.run(lambda: self._fetch(slot.packet, parts))
+            computing.after(gathering.record())
         computing.run(lambda: self._compute(slot.loss, parts, sent, learn))
         ended = slot.computed = computing.record()
         if any(part.goes_back for part in parts):

@@ -15,7 +15,7 @@ from marius_lite.device.accelerator import Accelerator
 ALIGNMENT = 16
 """Bytes: every array begins at a multiple of it."""
 LONG = 1 << 18
-"""Bytes from which on torch copies an array."""
+"""Bytes that take longer to send than the host takes to put them on a stream of their own."""
 ARRAYS = 32
 """Arrays of a batch, at most. Aligning one takes up to `ALIGNMENT` bytes."""
 
@@ -55,16 +55,18 @@ class Packet:
         self._make(with_room(size))
         return True
 
+    @property
+    def used(self) -> int:
+        """Bytes that arrays take so far."""
+        return self._used
+
     def put(self, array: npt.NDArray[Any]) -> Sent:
         """Copy an array into the host's side; where it lies once it is sent. Raises ValueError where it does not fit."""
         start, end = self._used, self._used + array.nbytes
         if end > len(self._bytes):
             raise ValueError(f"a packet of {len(self._bytes)} bytes cannot take {array.nbytes} more than {start}")
         flat = array.reshape(-1).view(np.uint8)
-        if array.nbytes < LONG:
-            self._bytes[start:end] = flat
-        else:  # several threads, and none of Python's lock
-            self._host[start:end].copy_(torch.from_numpy(flat))
+        self._bytes[start:end] = flat  # without Python's lock; torch's threads would take longer to wake
         self._used = -(-end // ALIGNMENT) * ALIGNMENT
         return Sent(self._address + start, self._there + start, array.nbytes, array.dtype, start, self._device)
 

@@ -7,12 +7,12 @@ are found too, so that the batch takes them from the earlier batch's block.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import HeldRows, common_rows, inverse_of, sort_rows
+from marius_lite._native import HeldRows, common_rows, inverse_of, sort_and_fill, sort_rows
 from marius_lite.types import BatchRows, Rows
 
 Places = npt.NDArray[np.int32]
@@ -34,14 +34,13 @@ class RowTracker:
 
     def track(self, places: Rows) -> BatchRows:
         """The rows of the next batch. ``places``: the row at each place of the batch, int64 (m,)."""
+        if self._spare is not None:
+            rows, order, starts, inverse = sort_and_fill(places, self._spare)
+            return BatchRows(rows, 0, rows, inverse, order, starts, ())
         rows, order, starts = sort_rows(places)
         cold, hot = len(rows), NONE
         if isinstance(self._hot, str):
-            inverse = inverse_of(order, starts)
-            if self._spare is not None:
-                rows = _filled(rows, len(places), self._spare)
-                starts = _filled(starts, len(places) + 1, len(places))
-            return BatchRows(rows, 0, rows, inverse, order, starts, ())
+            return BatchRows(rows, 0, rows, inverse_of(order, starts), order, starts, ())
         if len(self._hot):
             positions, cached = common_rows(rows, self._hot)
             rows, order, starts = _last(rows, order, starts, positions)
@@ -77,12 +76,6 @@ class ReadRows:
             return BatchRows(places, 0, places, NOWHERE, NOWHERE, NOWHERE, ())
         rows, hot, inverse = self._hot.divide(places)
         return BatchRows(rows, len(rows) - len(hot), hot, inverse, NOWHERE, NOWHERE, ())
-
-
-def _filled(array: npt.NDArray[Any], size: int, value: int) -> npt.NDArray[Any]:
-    filled = np.full(size, value, array.dtype)
-    filled[: len(array)] = array
-    return filled
 
 
 def _last(rows: Rows, order: Places, starts: Places, chosen: Places) -> tuple[Rows, Places, Places]:

@@ -136,6 +136,7 @@ class LinkLearning:
         self._reader = WindowReader(self._edges, setting.memory.window_edges)
         self._sampler = make_sampler(setting.config)
         self._resident = NOWHERE
+        self._relations = len(model.relations) if model.relations.numel() else 0
         self.items = self._edges.total
 
     def enter(self, step: Step) -> None:
@@ -212,8 +213,9 @@ class LinkLearning:
 
     def _by_relation(self, batch: EdgeBatch, sides: int) -> Grouped | None:
         """Prepare the sums of the relations' gradients. None where relations have no numbers."""
-        table = self._model.relations
-        return Grouped.of(self._model.relations_asked(batch.rel, sides), len(table)) if table.numel() else None
+        if not self._relations:
+            return None
+        return Grouped.of(self._model.relations_asked(batch.rel, sides), self._relations)
 
     def evaluate(self) -> dict[str, Any]:
         """Rank among the rows behind the buffer. Any partitions may be resident afterwards."""
