@@ -3,8 +3,10 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -74,7 +76,8 @@ struct Grower {
     size_t seeds;
 };
 
-// A sampler for Python. It keeps the arrays of the resident lists alive, and serves one caller at a time.
+// A sampler for Python. It keeps the arrays of the resident lists alive. Several callers may sample at the same time: each but the
+// first gets a sampler of its own over the same lists. What changes the lists, or grows in passes, waits for all others.
 template <class Id>
 class Sampler {
 public:
@@ -95,6 +98,7 @@ public:
         {
             nb::gil_scoped_release released;
             lock.lock();
+            others_.clear();
             sampler_.enter(k, {base_row, indptr.data(), sources.data(), relations, weight}, static_cast<int64_t>(sources.size()));
         }
         arrays_[k] = ListArrays{indptr, sources, rel, weights};
@@ -105,6 +109,7 @@ public:
         {
             nb::gil_scoped_release released;
             lock.lock();
+            others_.clear();
             sampler_.leave(k);
         }
         arrays_[k].reset();
@@ -113,6 +118,7 @@ public:
     void move(uint64_t k, int64_t base_row) {
         nb::gil_scoped_release released;
         std::lock_guard lock(mutex_);
+        others_.clear();
         sampler_.move(k, base_row);
     }
 
@@ -125,21 +131,21 @@ public:
     nb::dict sample(In<int64_t> seeds, const std::vector<AnyFanout>& fanouts, uint64_t seed, int threads,
                     std::optional<In<int64_t, 2>> exclude, bool both, bool replace) {
         require(!exclude || exclude->shape(1) == 2, "exclude: (m, 2), source and destination");
-        return sampled(seeds, fanouts, [&](SampleRequest& request) {
+        return sampled(seeds, fanouts, [&](NeighbourSampler<Id>& sampler, SampleRequest& request) {
             request.seed = seed;
             request.threads = threads;
             if (exclude) request.excluded = ExcludedEdges(exclude->data(), exclude->shape(0), both);
             request.replace = replace;
-            return sampler_.sample(request);
+            return sampler.sample(request);
         });
     }
 
     nb::dict sample_trees(In<int64_t> seeds, const std::vector<AnyFanout>& fanouts, uint64_t seed, int threads, bool replace) {
-        return sampled(seeds, fanouts, [&](SampleRequest& request) {
+        return sampled(seeds, fanouts, [&](NeighbourSampler<Id>& sampler, SampleRequest& request) {
             request.seed = seed;
             request.threads = threads;
             request.replace = replace;
-            return marius::sample_trees(sampler_, request);
+            return marius::sample_trees(sampler, request);
         });
     }
 
@@ -190,6 +196,33 @@ public:
     }
 
 private:
+    // A sampler that nobody else uses meanwhile: the one that is there, or another among the same lists.
+    class Lent {
+    public:
+        explicit Lent(Sampler& owner) : owner_(owner) {
+            std::lock_guard lock(owner_.lending_);
+            if (!std::exchange(owner_.lent_, true)) return;
+            if (owner_.others_.empty()) {
+                other_ = std::make_unique<NeighbourSampler<Id>>(owner_.sampler_.beside());
+            } else {
+                other_ = std::move(owner_.others_.back());
+                owner_.others_.pop_back();
+            }
+        }
+        ~Lent() {
+            std::lock_guard lock(owner_.lending_);
+            if (other_) owner_.others_.push_back(std::move(other_));
+            else owner_.lent_ = false;
+        }
+        Lent(const Lent&) = delete;
+        Lent& operator=(const Lent&) = delete;
+        NeighbourSampler<Id>& sampler() { return other_ ? *other_ : owner_.sampler_; }
+
+    private:
+        Sampler& owner_;
+        std::unique_ptr<NeighbourSampler<Id>> other_;
+    };
+
     struct ListArrays {
         In<int64_t> indptr;
         In<Id> sources;
@@ -206,8 +239,8 @@ private:
         bool with_rel;
         {
             nb::gil_scoped_release released;
-            std::lock_guard lock(mutex_);
-            found = way(request);
+            std::shared_lock lock(mutex_);
+            found = way(Lent(*this).sampler(), request);
             with_rel = sampler_.with_rel();
         }
         return dict_of(std::move(found), seeds.size(), with_rel);
@@ -221,7 +254,10 @@ private:
 
     NeighbourSampler<Id> sampler_;
     std::vector<std::optional<ListArrays>> arrays_;
-    std::mutex mutex_;
+    std::shared_mutex mutex_;  // shared by those who sample
+    std::mutex lending_;
+    bool lent_ = false;  // sampler_ is in use
+    std::vector<std::unique_ptr<NeighbourSampler<Id>>> others_;
 };
 
 template <class Id>

@@ -59,7 +59,7 @@ void NeighbourSampler<Id>::move(uint64_t k, int64_t base_row) {
 
 template <class Id>
 NeighbourSampler<Id> NeighbourSampler<Id>::beside() const {
-    NeighbourSampler other(residency_.rows(), residency_.nodes());
+    NeighbourSampler other(residency_.rows(), residency_.nodes(), everywhere_);
     other.residency_ = residency_;
     other.lists_ = lists_;
     other.with_rel_ = with_rel_;

@@ -17,6 +17,8 @@ HOLES = 1.5
 """How much more heap the values of layers take than their own bytes. Blocks of always other sizes leave holes between them."""
 ROWS_REBUILT, GROUPS_REBUILT = 5, 7
 """How many copies of rows, and of one group of them, reversible couplings have at a time."""
+MOST_SAMPLED, SAMPLER_THREADS = 4, 4
+"""Batches that are sampled at the same time for a GPU, at most, and threads that each takes at least."""
 FANOUTS = (15, 10, 5)
 """The fanouts of the first hops where none are given. Later hops take the last of them."""
 
@@ -100,6 +102,13 @@ def reached(config: Config, seeds: int, graph: ResidentGraph) -> tuple[list[int]
     return sizes, [min(nodes * fanout, graph.edges) for nodes, fanout in zip(sizes, fanouts)]
 
 
+def sampled_at_once(config: Config) -> int:
+    """Return how many batches are sampled at the same time for a GPU: a batch alone does not keep many threads busy."""
+    if not config.encodes or config.sampling.lists == "disk":
+        return 1
+    return max(1, min(MOST_SAMPLED, int(config.training.threads) // SAMPLER_THREADS))
+
+
 def recurs(config: Config) -> bool:
     """Return whether a GPU can repeat the work of the encoder's batches, once they have sizes that recur.
 
@@ -173,8 +182,8 @@ def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
     ids = _packet(nodes, sum(drawn), sizes)
     if config.task == "link_prediction":
         ids += packet_bytes(largest_batch(config), sizes.seeds)
-    keys = _keys(config, sum(reached(config, sizes.seeds, sizes.graph)[1]))
-    return RING * (nodes[-1] * sizes.stride + ids) + AHEAD * ids + keys
+    keys = MOST_SAMPLED * _keys(config, sum(reached(config, sizes.seeds, sizes.graph)[1]))
+    return RING * (nodes[-1] * sizes.stride + ids) + (AHEAD + MOST_SAMPLED - 1) * ids + keys
 
 
 def _reached_on_device(config: Config, sizes: EncoderSizes) -> tuple[list[int], list[int]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import statistics
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from marius_lite.config.encoder_memory import sampled_at_once
 from marius_lite.config.schema import Config
 from marius_lite.device import verified
 from marius_lite.device.accelerator import Accelerator
@@ -28,7 +30,8 @@ class Neighbourhoods:
     """Samples neighbourhoods from ``lists``, with so many neighbours in each hop as ``fanouts`` say.
 
     ``on_device``: a GPU's sampler, which samples every batch. Where ``compared``, the CPU and the GPU take the first few batches
-    in turn, and the faster one all others. Where they are sampled changes no sample.
+    in turn, and the faster one all others. Where they are sampled changes no sample. ``at_once``: batches that the CPU samples
+    at the same time, with its threads divided among them. The GPU samples one.
     """
 
     def __init__(
@@ -38,9 +41,11 @@ class Neighbourhoods:
         threads: int,
         on_device: DeviceNeighbours | None = None,
         compared: bool = False,
+        at_once: int = 1,
     ):
         self.lists = lists
-        self._fanouts, self._threads, self._on_device, self._compared = fanouts, threads, on_device, compared
+        self._fanouts, self._threads, self._on_device, self._compared = fanouts, threads // at_once, on_device, compared
+        self._at_once, self._alone = at_once, threading.Lock()
         self._seconds: dict[bool, list[float]] | None = {False: [], True: []} if on_device and compared else None  # an edge's
         self._turn = 0
         self._counts = {"neighbours": 0, "neighbours_not_resident": 0, "drawn_on_device": 0}
@@ -60,10 +65,13 @@ class Neighbourhoods:
             self.lists.foresee(requests, self._fanouts, self._threads)
 
     def sample(self, seeds: Ids, seed: int, exclude: Ids | None = None, both: bool = False) -> NeighbourSample:
-        """Return what `NeighbourLists.sample` does."""
-        if self._seconds is None:
-            return self._sample(self._on_device, seeds, seed, exclude, both)
-        return self._timed(self._seconds, seeds, seed, exclude, both)
+        """Return what `NeighbourLists.sample` does. Several threads may call it."""
+        if self._on_device is None:
+            return self._sample(None, seeds, seed, exclude, both)
+        with self._alone:
+            if self._seconds is None:
+                return self._sample(self._on_device, seeds, seed, exclude, both)
+            return self._timed(self._seconds, seeds, seed, exclude, both)
 
     def some_sources(self, most: int) -> Ids:
         """Return what `NeighbourLists.some_sources` does; none where lists are on disk."""
@@ -102,7 +110,7 @@ class Neighbourhoods:
             seconds[gpu].append((time.perf_counter() - start) / max(1, len(sample.indices)))
         self._turn += 1
         if self._turn == WARM_UP + COMPARED:
-            self._choose(statistics.median(seconds[False]), statistics.median(seconds[True]))
+            self._choose(statistics.median(seconds[False]) / self._at_once, statistics.median(seconds[True]))
         return sample
 
     def _choose(self, cpu: float, gpu: float) -> None:
@@ -148,7 +156,8 @@ def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, confi
         else NeighbourLists(adjacency, degrees, weighted, own_pages=on_device)
     )
     sampler = DeviceNeighbours(accelerator, dataset.partitioning) if accelerator and on_device else None
-    return Neighbourhoods(lists, hop_fanouts(config, dataset), int(config.training.threads), sampler, device == "auto")
+    at_once = sampled_at_once(config) if accelerator else 1
+    return Neighbourhoods(lists, hop_fanouts(config, dataset), int(config.training.threads), sampler, device == "auto", at_once)
 
 
 def say(where: str) -> None:

@@ -19,7 +19,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from marius_lite.pipeline.stage import staged
+from marius_lite.pipeline.stage import spread, staged
 from marius_lite.types import Batch
 
 SAMPLE_AHEAD = 2
@@ -74,7 +74,8 @@ class Streamed(Generic[Drawn, Sampled, Tracked]):
 
     The first two run ahead, each in a thread, unless ``in_turn``: then all three run in the caller's, which is faster where they
     take so little time that threads would wait for each other, and for Python's lock, instead. ``begin`` returns a function that
-    waits for the batch to end and returns the loss. At most ``under_way`` batches have begun and not ended.
+    waits for the batch to end and returns the loss. At most ``under_way`` batches have begun and not ended. ``at_once``: how many
+    batches are sampled at the same time, each by a thread.
     """
 
     sample: Callable[[Drawn], Sampled]
@@ -82,6 +83,7 @@ class Streamed(Generic[Drawn, Sampled, Tracked]):
     begin: Callable[[Tracked], Callable[[], float]]
     under_way: int
     in_turn: bool = False
+    at_once: int = 1
 
 
 def run(
@@ -139,7 +141,13 @@ def _tracked(
         for batch in batches:
             yield batch, stages.track(stages.sample(batch))
         return
-    with closing(staged(batches, lambda batch: (batch, stages.sample(batch)), TRACK_AHEAD, stop=at_once)) as sampled:
+
+    def sample(batch: Drawn) -> tuple[Drawn, Sampled]:
+        return batch, stages.sample(batch)
+
+    several = stages.at_once > 1
+    drawn = spread(batches, sample, stages.at_once, at_once) if several else staged(batches, sample, TRACK_AHEAD, stop=at_once)
+    with closing(drawn) as sampled:
         yield from staged(sampled, lambda pair: (pair[0], stages.track(pair[1])), TRACK_AHEAD, stop=at_once)
 
 

@@ -1,25 +1,70 @@
-"""One stage of a pipeline: call a function in a thread of its own, a bounded number of results ahead."""
+"""One stage of a pipeline: call a function in threads of its own, a bounded number of results ahead."""
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TypeVar
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 POLL_SECONDS = 0.1
+_END = object()
+
+
+def spread(
+    items: Iterable[T], function: Callable[[T], U], threads: int, stop: Callable[[], bool] = lambda: False
+) -> Generator[U, None, None]:
+    """Yield ``function`` of each item, in order, which so many threads call at the same time, each for another item.
+
+    It is at most one item a thread ahead. Else it does as `staged`.
+    """
+    waiting: deque[Future[U]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="stage") as pool:
+        source, failed = _until_an_error(items), None
+        try:
+            while failed is None or waiting:
+                while failed is None and len(waiting) < threads:
+                    item, failed = next(source)
+                    if failed is None:
+                        waiting.append(pool.submit(function, item))  # type: ignore[arg-type]
+                while waiting and not waiting[0].done():
+                    if stop():
+                        return
+                    wait([waiting[0]], POLL_SECONDS)
+                if waiting:
+                    yield waiting.popleft().result()
+            if failed.error is not None:
+                raise failed.error
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _until_an_error(items: Iterable[T]) -> Iterator[tuple[T | None, _Ended | None]]:
+    """Yield each item, then how they ended."""
+    try:
+        for item in items:
+            yield item, None
+        yield None, _Ended(None)
+    except Exception as error:
+        yield None, _Ended(error)
+
+
+@dataclass(frozen=True)
+class _Ended:
+    error: Exception | None
 
 
 class _Failed:
     def __init__(self, error: BaseException):
         self.error = error
-
-
-_END = object()
 
 
 def staged(

@@ -52,11 +52,14 @@ class OnDevice:
 
 
 class DeviceRows(ResidentRows):
-    """Rows trained on a GPU. ``batches``: moves them; it has a table for each of the buffers, in the same order."""
+    """Rows trained on a GPU. ``batches``: moves them; it has a table for each of the buffers, in the same order.
 
-    def __init__(self, buffers: RowBuffers, partitioning: Partitioning, batches: DeviceBatches):
+    ``at_once``: how many batches are prepared at the same time.
+    """
+
+    def __init__(self, buffers: RowBuffers, partitioning: Partitioning, batches: DeviceBatches, at_once: int = 1):
         super().__init__(buffers, partitioning)
-        self._batches = batches
+        self._batches, self._at_once = batches, at_once
 
     def enter(self, resident: tuple[int, ...], following: Sequence[int]) -> None:
         for _, cache in self._caches():
@@ -74,7 +77,7 @@ class DeviceRows(ResidentRows):
             return prepared, [track(rows) for track, rows in zip(trackers, prepared.rows, strict=True)]
 
         few = all(0 < table.rows <= FEW_ROWS for table in self._batches.tables)  # 0: known once neighbours are drawn
-        return Streamed(prepare, tracked, partial(self._begin, self._work_of(learn)), RING, in_turn=few)
+        return Streamed(prepare, tracked, partial(self._begin, self._work_of(learn)), RING, few, self._at_once)
 
     def rated(self) -> Sequence[Rated]:
         return self._batches.tables

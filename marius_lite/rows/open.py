@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from marius_lite.config.encoder_memory import sampled_at_once
 from marius_lite.config.packing import Packing
 from marius_lite.config.resolve import batch_needs
 from marius_lite.config.schema import Config
@@ -63,7 +64,7 @@ def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset,
     except BaseException:
         buffers.close()
         raise
-    return DeviceRows(buffers, dataset.partitioning, batches)
+    return DeviceRows(buffers, dataset.partitioning, batches, sampled_at_once(config))
 
 
 def host_tables(buffers: RowBuffers, config: Config) -> list[HostTable]:

@@ -6,6 +6,7 @@ import pytest
 from test_resolve import facts
 
 from marius_lite.config.encoder_memory import (
+    MOST_SAMPLED,
     EncoderSizes,
     ResidentGraph,
     encoder_bytes,
@@ -108,4 +109,5 @@ def test_edges_chosen_by_keys_take_a_place_more(sets, device):
     config, memory = resolve(load(sets=asked), known)
     _, edges = reached(config, 10 if sets == NODES else 500, resident(known, 4))
     _, weighted = resolve(load(sets=[*asked, "sampling.weighted=true"]), known)
-    assert weighted.workspace - memory.workspace == 8 * sum(edges) > 0
+    several = MOST_SAMPLED if device == "cuda" else 1
+    assert weighted.workspace - memory.workspace == several * 8 * sum(edges) > 0

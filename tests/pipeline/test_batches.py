@@ -65,9 +65,9 @@ def test_an_error_ends_the_threads(staleness):
     assert threading.active_count() == before
 
 
-@pytest.mark.parametrize("in_turn", [False, True])
+@pytest.mark.parametrize(("in_turn", "at_once"), [(False, 1), (False, 3), (True, 1)])
 @pytest.mark.parametrize("under_way", [1, 2, 4])
-def test_on_a_device_batches_end_in_order_and_at_most_so_many_are_under_way(under_way, in_turn):
+def test_on_a_device_batches_end_in_order_and_at_most_so_many_are_under_way(under_way, in_turn, at_once):
     begun, most = [], []
 
     def begin(batch):
@@ -75,16 +75,16 @@ def test_on_a_device_batches_end_in_order_and_at_most_so_many_are_under_way(unde
         most.append(len(begun))
         return lambda: float(begun.pop(0))
 
-    stages, before = Streamed(lambda x: x, lambda x: x, begin, under_way, in_turn), threading.active_count()
+    stages, before = Streamed(lambda x: x, lambda x: x, begin, under_way, in_turn, at_once), threading.active_count()
     finished = list(run(range(30), stages, 0, lambda: False))
     assert [f.batch for f in finished] == list(range(30)) == [f.loss for f in finished]
     assert max(most) == under_way
     assert threading.active_count() == before
 
 
-@pytest.mark.parametrize("in_turn", [False, True])
+@pytest.mark.parametrize(("in_turn", "at_once"), [(False, 1), (False, 3), (True, 1)])
 @pytest.mark.parametrize("stage", ["sample", "track", "begin"])
-def test_on_a_device_a_failure_of_a_stage_is_raised_and_ends_its_threads(stage, in_turn):
+def test_on_a_device_a_failure_of_a_stage_is_raised_and_ends_its_threads(stage, in_turn, at_once):
     def stages(name):
         def act(x):
             if name == stage and x == 5:
@@ -94,7 +94,7 @@ def test_on_a_device_a_failure_of_a_stage_is_raised_and_ends_its_threads(stage, 
         return act
 
     before = threading.active_count()
-    made = Streamed(stages("sample"), stages("track"), stages("begin"), 3, in_turn)
+    made = Streamed(stages("sample"), stages("track"), stages("begin"), 3, in_turn, at_once)
     with pytest.raises(RuntimeError, match=f"{stage} failed"), closing(run(range(30), made, 0, lambda: False)) as results:
         list(results)
     assert threading.active_count() == before

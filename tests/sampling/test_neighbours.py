@@ -1,6 +1,7 @@
 """In-edge lists come and go with their partitions, and what is sampled from a dataset are its edges."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
@@ -194,3 +195,17 @@ def test_some_sources_are_those_of_edges_that_are_here(dataset, lists):
     assert set(some.tolist()) <= set(here)
     lists.enter({})
     assert len(lists.some_sources(100)) == 0
+
+
+def test_several_threads_sample_at_the_same_time(dataset, lists):
+    lists.enter({k: k * 256 for k in range(5)})
+    seeds = [np.random.default_rng(k).permutation(200)[:50] for k in range(40)]
+    expected = [lists.sample(each, [4, 3], k) for k, each in enumerate(seeds)]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(2):
+            found = list(pool.map(lambda k: lists.sample(seeds[k], [4, 3], k), range(40)))
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one.nodes, other.nodes)
+                np.testing.assert_array_equal(one.indices, other.indices)
+            lists.enter({k: (4 - k) * 256 for k in range(5)})  # no sampler may look at the lists as they were
+            expected = [lists.sample(each, [4, 3], k) for k, each in enumerate(seeds)]
