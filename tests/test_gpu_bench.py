@@ -91,6 +91,14 @@ def test_gather(result):
     assert {"copy engine, in", "copy engine, back"} <= set(figures)
 
 
+def test_gathers_of_other_widths_and_orders(result):
+    figures = result("gpu_gather", "--buffer", "4MiB", "--transfer", "128KiB", "--batch", 100, "--sms", 2, "--sweep")
+    for width in (64, 400, 4096):
+        for order in ("ascending", "in random order"):
+            assert figures[f"gather {width} B {order} / best contiguous read"]["value"] > 0
+    assert sum(name.startswith("gather 512 B on") for name in figures) == 8
+
+
 def test_paths(result):
     figures = result("gpu_paths", "--table", "4MiB", "--batch-bytes", "16KiB", "--sms", 2)
     ratios = [name for name in figures if name.endswith("the choice / best")]

@@ -17,8 +17,8 @@ HOLES = 1.5
 """How much more heap the values of layers take than their own bytes. Blocks of always other sizes leave holes between them."""
 ROWS_REBUILT, GROUPS_REBUILT = 5, 7
 """How many copies of rows, and of one group of them, reversible couplings have at a time."""
-MOST_SAMPLED, SAMPLER_THREADS = 4, 4
-"""Batches that are sampled at the same time for a GPU, at most, and threads that each takes at least."""
+MOST_SAMPLED, THREADS_LEFT = 12, 3
+"""Batches that are sampled at the same time for a GPU, at most, and threads that have other work then."""
 FANOUTS = (15, 10, 5)
 """The fanouts of the first hops where none are given. Later hops take the last of them."""
 
@@ -103,10 +103,10 @@ def reached(config: Config, seeds: int, graph: ResidentGraph) -> tuple[list[int]
 
 
 def sampled_at_once(config: Config) -> int:
-    """Return how many batches are sampled at the same time for a GPU: a batch alone does not keep many threads busy."""
+    """Return how many batches are sampled at the same time for a GPU: threads of one batch wait for each other."""
     if not config.encodes or config.sampling.lists == "disk":
         return 1
-    return max(1, min(MOST_SAMPLED, int(config.training.threads) // SAMPLER_THREADS))
+    return max(1, min(MOST_SAMPLED, int(config.training.threads) - THREADS_LEFT))
 
 
 def recurs(config: Config) -> bool:

@@ -1,6 +1,6 @@
 """Rows from and to pinned host memory by GPU kernels, against what the link can do and against what a user does without.
 
-    python scripts/bench/gpu_gather.py [--buffer 8GiB] [--transfer 1GiB] [--sms 8] [--rounds 5] [--json]
+    python scripts/bench/gpu_gather.py [--buffer 8GiB] [--transfer 1GiB] [--sms 8] [--sweep] [--rounds 5] [--json]
 
 Random unique ascending rows of a pinned buffer on huge pages are gathered into device memory and scattered back by
 `copy_rows` on at most --sms multiprocessors. They are measured against the best contiguous kernel read and write of the same
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle
 
+import numpy as np
 import on_device
 import torch
 from on_device import Buffer, Clock, Ids, Report
@@ -26,6 +27,7 @@ from marius_lite.device.streams import Stream
 from marius_lite.nn.allocator import keep_large_blocks
 
 WIDTHS = (256, 400, 512, 1024, 2048)
+SWEPT_WIDTHS, SWEPT_SMS, SWEPT_WIDTH = (64, 128, 256, 400, 512, 1024, 2048, 4096), (1, 2, 4, 8, 16, 32, 64, 132), 512
 CONTIGUOUS = 4096
 GATHER_GOALS = {256: 0.85, 512: 0.95, 1024: 0.95, 2048: 0.95}
 SCATTER_GOAL = 0.85
@@ -45,6 +47,9 @@ class Bench:
     def run(self) -> None:
         read, write = self.contiguous("read"), self.contiguous("write")
         self.copy_engine()
+        if self.a.sweep:
+            self.sweep(read)
+            return
         for width in WIDTHS:
             self.rows(width, read, write)
         self.report.add(
@@ -122,6 +127,26 @@ class Bench:
         )
         self.against_others(width)
 
+    def sweep(self, best_read: float) -> None:
+        """Gathers of other widths, in ascending and in random order; and of one width on fewer or more multiprocessors."""
+        for width in SWEPT_WIDTHS:
+            table = self.buffer.table(width)
+            count = min(self.a.transfer // width, len(table) // 2)
+            rows = on_device.random_rows(len(table), count, 4)
+            up = on_device.block(self.accelerator, count, width)
+            ascending, shuffled = (Ids(self.accelerator, each) for each in (rows, np.random.default_rng(5).permutation(rows)))
+            times = self.clock.alternately(self.gather(width, ascending, up), self.gather(width, shuffled, up))
+            on_device.check_same(table, shuffled.rows, up)
+            for name, taken in zip(("ascending", "in random order"), times):
+                rate = count * width / taken.seconds / 1e9
+                self.report.add(f"gather {width} B {name} / best contiguous read", rate / best_read, detail=f"{rate:.1f} GB/s")
+            if width == SWEPT_WIDTH:
+                rates = [
+                    count * width / self.clock.time(self.gather(width, ascending, up, sms)).seconds / 1e9 for sms in SWEPT_SMS
+                ]
+                for sms, rate in zip(SWEPT_SMS, rates):
+                    self.report.add(f"gather {width} B on {sms} multiprocessors", rate, "GB/s")
+
     def against_others(self, width: int) -> None:
         """A batch by zero-copy, its ids sent first, by plain torch, and by the native CPU gather and a copy."""
         table = self.buffer.table(width)
@@ -158,13 +183,13 @@ class Bench:
             detail=f"{by_cpu.cpu / gigabytes:.3f} less {ours.cpu / gigabytes:.3f}",
         )
 
-    def gather(self, width: int, ids: Ids, block: torch.Tensor, **more: int) -> Callable[[], None]:
+    def gather(self, width: int, ids: Ids, block: torch.Tensor, sms: int = 0, **more: int) -> Callable[[], None]:
         """Put on its stream at each call: rows of the buffer into the block."""
         return lambda: self.launch(
             self.accelerator.gathering,
             len(ids),
             width,
-            self.a.sms,
+            sms or self.a.sms,
             source=self.buffer.pinned.address,
             source_rows=ids.sent.device,
             target=block.data_ptr(),
@@ -215,6 +240,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--transfer", type=on_device.size, default=1 << 30, help="bytes of one gather")
     parser.add_argument("--batch", type=int, default=100_000, help="rows of a batch, against plain torch and the CPU gather")
     parser.add_argument("--sms", type=int, default=8)
+    parser.add_argument("--sweep", action="store_true", help="other widths and orders, fewer and more multiprocessors, instead")
     parser.add_argument("--threads", type=int, default=0, help="of the CPU gather; 0: all")
     a = parser.parse_args(arguments)
     keep_large_blocks()
