@@ -21,12 +21,13 @@ from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Streamed
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch, Repeatable, finite
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
-from marius_lite.sampling.batch_rows import ReadRows, RowTracker
+from marius_lite.sampling.batch_rows import FilledRows, ReadRows, RowTracker
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.types import Batch, BatchRows
 
 FEW_ROWS = 1 << 13
 """Rows of a batch up to which its ids are prepared in the thread that begins it."""
+Found = tuple[PreparedBatch[Any], list[BatchRows | None]]
 Tracked = tuple[PreparedBatch[Any], list[BatchRows]]
 Work = Repeated | Callable[[ArrivedBatch], Learned]
 
@@ -70,14 +71,20 @@ class DeviceRows(ResidentRows):
 
     def pipeline(
         self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn, foresee: Foresee | None = None
-    ) -> Streamed[Any, PreparedBatch[Any], Tracked]:
-        trackers = [_tracker(table) for table in self._batches.tables]
+    ) -> Streamed[Any, Found, Tracked]:
+        tables = self._batches.tables
+        finders, trackers = [_finder(table) for table in tables], [RowTracker(LOOK_BACK, table.hot) for table in tables]
 
-        def tracked(prepared: PreparedBatch[Any]) -> Tracked:
-            return prepared, [track(rows) for track, rows in zip(trackers, prepared.rows, strict=True)]
+        def found(batch: Any) -> Found:
+            prepared = prepare(batch)
+            return prepared, [find and find(rows) for find, rows in zip(finders, prepared.rows, strict=True)]
 
-        few = all(0 < table.rows <= FEW_ROWS for table in self._batches.tables)  # 0: known once neighbours are drawn
-        return Streamed(prepare, tracked, partial(self._begin, self._work_of(learn)), RING, few, self._at_once)
+        def tracked(sampled: Found) -> Tracked:
+            prepared, each = sampled
+            return prepared, [rows or tracker.track(places) for rows, tracker, places in zip(each, trackers, prepared.rows)]
+
+        few = all(0 < table.rows <= FEW_ROWS for table in tables)  # 0: known once neighbours are drawn
+        return Streamed(found, tracked, partial(self._begin, self._work_of(learn)), RING, few, self._at_once)
 
     def rated(self) -> Sequence[Rated]:
         return self._batches.tables
@@ -138,6 +145,8 @@ class DeviceRows(ResidentRows):
         return [(buffer, table.cache) for buffer, table in zip(self.buffers.all, self._batches.tables) if table.cache]
 
 
-def _tracker(table: DeviceTable) -> Callable[[Ids], BatchRows]:
-    """Return the function that finds the different rows of a table that a batch touches."""
-    return RowTracker(LOOK_BACK, table.hot, table.spare).track if table.step else ReadRows(table.hot).divide
+def _finder(table: DeviceTable) -> Callable[[Ids], BatchRows] | None:
+    """Return the function that finds a batch's rows of a table, for several batches at once; None where earlier batches count."""
+    if table.step is None:
+        return ReadRows(table.hot).divide
+    return FilledRows(table.spare).find if table.spare is not None else None

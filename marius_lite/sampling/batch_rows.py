@@ -24,19 +24,15 @@ class RowTracker:
     """Makes the BatchRows of one batch after another, while the same partitions are resident. Not for several threads at once.
 
     ``look_back``: how many earlier batches may still be under way. ``hot``: the rows that are cached on the device, ascending, in
-    the order of the cache; or ``all``. ``spare``: where all are, a row of the cache that is no row of the table. Batches are
-    filled with it until they have a row for each place: so those with equally many places have equally many rows.
+    the order of the cache; or ``all``.
     """
 
-    def __init__(self, look_back: int, hot: Rows | Literal["all"] = NONE, spare: int | None = None):
+    def __init__(self, look_back: int, hot: Rows | Literal["all"] = NONE):
         self._before: deque[Rows] = deque(maxlen=look_back)
-        self._hot, self._spare = hot, spare
+        self._hot = hot
 
     def track(self, places: Rows) -> BatchRows:
         """The rows of the next batch. ``places``: the row at each place of the batch, int64 (m,)."""
-        if self._spare is not None:
-            rows, order, starts, inverse = sort_and_fill(places, self._spare)
-            return BatchRows(rows, 0, rows, inverse, order, starts, ())
         rows, order, starts = sort_rows(places)
         cold, hot = len(rows), NONE
         if isinstance(self._hot, str):
@@ -56,10 +52,26 @@ class RowTracker:
         return tuple(each for each in found if len(each[1]))
 
 
+class FilledRows:
+    """Makes the BatchRows of batches whose rows are all cached on the device. For several threads at once.
+
+    ``spare``: a row of the cache that is no row of the table. Batches are filled with it until they have a row for each place: so
+    those with equally many places have equally many rows.
+    """
+
+    def __init__(self, spare: int):
+        self._spare = spare
+
+    def find(self, places: Rows) -> BatchRows:
+        """The rows of a batch. ``places``: the row at each place, int64 (m,)."""
+        rows, order, starts, inverse = sort_and_fill(places, self._spare)
+        return BatchRows(rows, 0, rows, inverse, order, starts, ())
+
+
 class ReadRows:
     """Makes the BatchRows of batches that only read rows: no gradients are summed, and no earlier batch has changed them.
 
-    ``hot``: as for `RowTracker`.
+    For several threads at once. ``hot``: as for `RowTracker`.
     """
 
     def __init__(self, hot: Rows | Literal["all"] = NONE):

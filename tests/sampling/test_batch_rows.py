@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite._native import common_rows
-from marius_lite.sampling.batch_rows import ReadRows, RowTracker
+from marius_lite.sampling.batch_rows import FilledRows, ReadRows, RowTracker
 from marius_lite.types import EdgeBatch, SampledBatch
 
 ROWS = st.lists(st.integers(0, 40), min_size=1, max_size=30)
@@ -63,6 +63,20 @@ def test_rows_that_are_only_read(different, again, hot):
     table = touched if hot is None else held
     np.testing.assert_array_equal(rows.hot if hot is None else table[rows.hot], rows.rows[rows.cold :])
     assert rows.again == ()
+
+
+@given(st.lists(st.integers(0, 40), max_size=30))
+def test_filled_batches_have_a_row_for_each_place(touched):
+    touched = np.array(touched, np.int64)
+    filled, plain = FilledRows(41).find(touched), RowTracker(0, "all").track(touched)
+    different = len(plain.rows)
+    assert (filled.cold, len(filled.rows), len(filled.starts)) == (0, len(touched), len(touched) + 1)
+    np.testing.assert_array_equal(filled.rows[:different], plain.rows)
+    assert (filled.rows[different:] == 41).all()
+    np.testing.assert_array_equal(filled.inverse, plain.inverse)
+    np.testing.assert_array_equal(filled.order, plain.order)
+    np.testing.assert_array_equal(filled.starts[: different + 1], plain.starts)
+    assert (filled.starts[different:] == len(touched)).all()
 
 
 @pytest.mark.parametrize(("left", "right"), [([], [1]), ([1, 5, 9], [0, 5, 9, 12]), ([2**40], [2**40])])
