@@ -114,13 +114,13 @@ def make_folder(path: Path) -> None:
 
 
 @contextmanager
-def whole(path: Path, ending: str = ".tmp") -> Iterator[IO[bytes]]:
+def whole(path: Path, beside: Path | None = None) -> Iterator[IO[bytes]]:
     """Give a file to write. Once the block has ended without an error it appears as ``path``, in place of what was there.
 
-    Readers see the old bytes or the new, never a mixture. Raises RunError where the disk fails. A killed program may leave
-    the file beside ``path`` whose name has this ``ending`` too. Two that write at the same time need different ones.
+    Readers see the old bytes or the new, never a mixture. Raises RunError where the disk fails. ``beside``: its name until then,
+    ``path`` and .tmp by default. A killed program may leave it. `temporary.whole` is for files in folders of others.
     """
-    beside = path.with_name(path.name + ending)
+    beside = beside or path.with_name(f"{path.name}.tmp")
     with disk_errors(path):
         try:
             with open(beside, "wb") as file:
@@ -273,17 +273,17 @@ def lock(path: Path) -> Iterator[None]:
         yield
 
 
-def hold(folder: Path) -> int:
-    """Keep a folder from being removed by those who ask `alone`. Returns a descriptor; the folder is free once it is closed.
+def hold(path: Path) -> int:
+    """Keep a file or folder from being removed by those who ask `alone`. Returns a descriptor; it is free once this is closed.
 
-    Raises FileNotFoundError for a folder that was removed or replaced meanwhile.
+    Raises FileNotFoundError for one that was removed or replaced meanwhile.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         with _where_locked():
             fcntl.flock(descriptor, fcntl.LOCK_SH)  # waits for one who is removing it
-        if os.fstat(descriptor).st_ino != folder.stat().st_ino:
-            raise FileNotFoundError(errno.ENOENT, "another folder was put in its place", str(folder))
+        if os.fstat(descriptor).st_ino != path.stat().st_ino:
+            raise FileNotFoundError(errno.ENOENT, "another was put in its place", str(path))
     except BaseException:
         os.close(descriptor)
         raise
@@ -291,17 +291,18 @@ def hold(folder: Path) -> int:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[bool]:
-    """Give whether nobody keeps a folder by `hold`. Until the block ends nobody can begin to.
+def alone(path: Path, without_locks: bool = True) -> Iterator[bool]:
+    """Give whether nobody keeps a file or folder by `hold`. Until the block ends nobody can begin to.
 
-    Where a file system has no locks, nobody does.
+    ``without_locks``: the answer where a file system has no locks.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        unheld = True
+        unheld = without_locks
         try:
             with _where_locked():
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                unheld = True
         except BlockingIOError:
             unheld = False
         yield unheld

@@ -13,6 +13,7 @@ from marius_lite.errors import UserError
 from marius_lite.export.format import FORMATS, ExportFormat
 from marius_lite.graph.dataset import Dataset
 from marius_lite.places import at_place
+from marius_lite.temporary import folder_beside
 
 if TYPE_CHECKING:
     from marius_lite.tasks.task import Exported
@@ -76,8 +77,6 @@ def check_place(output: Path, format: str, dataset: Dataset, width: int) -> None
 
 def write_exported(dataset: Dataset, output: Path, format: str, exported: Exported) -> dict[str, Any]:
     """Write the folder ``output``, all of it or nothing. Returns a summary. Raises RunError where the disk fails."""
-    beside = output.with_name(f".{output.name}.tmp")
-    files.remove_tree(beside)
     summary = {
         "format": format,
         "nodes": dataset.manifest.nodes,
@@ -85,8 +84,7 @@ def write_exported(dataset: Dataset, output: Path, format: str, exported: Export
         "dataset": dataset.fingerprint,
         "program_version": marius_lite.__version__,
     }
-    try:
-        beside.mkdir(parents=True)
+    with files.disk_errors(output), folder_beside(output) as beside:
         description = described(format)
         for name, blocks, rows in exported.tables:
             description.write(beside, name, blocks, rows, exported.names)
@@ -94,8 +92,4 @@ def write_exported(dataset: Dataset, output: Path, format: str, exported: Export
         (beside / "export.json").write_text(json.dumps(summary, indent=1) + "\n")
         files.sync_tree(beside)
         files.publish(beside, output)
-    except OSError as error:
-        raise files.disk_error(error, output) from error
-    finally:
-        files.remove_tree(beside)
     return {"output": str(output), **summary}

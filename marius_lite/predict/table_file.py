@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import partial
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
-from marius_lite.files import whole
+from marius_lite.temporary import whole
 
 LINES = 1 << 14
 """Lines of text in memory at a time."""
@@ -79,7 +78,7 @@ def write_tables(tables: Iterable[pa.Table], output: Path) -> int:
     rows, left = 0, iter(tables)
     if (first := next(left, None)) is None:
         raise UserError(f"--output {output}: there is nothing to write")
-    with whole(output, f".{os.getpid()}.tmp") as file, closing(WRITERS[output.suffix](file, first.schema)) as writer:
+    with whole(output) as file, closing(WRITERS[output.suffix](file, first.schema)) as writer:
         for table in chain([first], left):
             writer.write_table(table)
             rows += len(table)

@@ -102,6 +102,14 @@ def test_what_exists_is_left_alone(world, tmp_path):
         run_export(world, tmp_path / "out", "npy")
 
 
+def test_a_folder_of_ones_own_beside_it_stays(world, tmp_path):
+    (tmp_path / ".out.tmp").mkdir()
+    (tmp_path / ".out.tmp" / "mine").touch()
+    run_export(world, tmp_path / "out", "npy")
+    assert (tmp_path / ".out.tmp" / "mine").exists()
+    assert {path.name for path in tmp_path.iterdir() if "out" in path.name} == {"out", ".out.tmp"}
+
+
 def test_an_unknown_format_names_the_known(world, tmp_path):
     with pytest.raises(UserError, match="--format csv: unknown: use one of parquet, npy"):
         run_export(world, tmp_path / "out", "csv")

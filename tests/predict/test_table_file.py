@@ -1,6 +1,7 @@
 """A table comes back from each kind of file; a file is whole or not there, whatever stops the writing."""
 
 import csv
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,7 +65,7 @@ def test_a_full_disk_and_a_kill_leave_no_half_file(faults, tmp_path, ending, sto
         "import pyarrow as pa; from pathlib import Path; from marius_lite.predict.table_file import write_tables\n"
         f"table = pa.table({{'a': [str(i * i) for i in range(9000)]}})\nwrite_tables([table] * 3, Path({str(path)!r}))"
     )
-    done = faults.run(code, **{stop: f"write:{path}:2{'+:ENOSPC' if stop == 'FAIL' else ''}"})
+    done = faults.run(code, **{stop: f"write:/.{path.name}.:2{'+:ENOSPC' if stop == 'FAIL' else ''}"})
     assert not path.exists()
     left = [each.name for each in tmp_path.iterdir()]
     if stop == "FAIL":
@@ -73,6 +74,8 @@ def test_a_full_disk_and_a_kill_leave_no_half_file(faults, tmp_path, ending, sto
     else:
         assert done.returncode == -9
         assert [Path(name).suffix for name in left] == [".tmp"]
+        write_tables([TWO], path)
+        assert os.listdir(tmp_path) == [path.name]
 
 
 def test_names(tmp_path):
