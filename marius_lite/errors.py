@@ -19,6 +19,16 @@ class RunError(MariusError, RuntimeError):
     """The run failed although its input was right (disk full, damaged file, lost lock). The exit code is 1."""
 
 
+class DiskFull(RunError):
+    """The disk is full. Its text ends with what to do once there is room, which a run knows better (`to_go_on`)."""
+
+    AGAIN = "do the same again"
+
+    def to_go_on(self, how: str) -> DiskFull:
+        """Return the error with another end."""
+        return DiskFull(str(self).removesuffix(self.AGAIN) + how)
+
+
 class NotFinite(RunError):
     """The model has diverged: a number in it is not finite."""
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from marius_lite.errors import MariusError, RunError, UserError
+from marius_lite.errors import DiskFull, MariusError, RunError, UserError
 from marius_lite.printable import printable
 from marius_lite.sizes import format_bytes
 
@@ -198,7 +198,7 @@ def disk_error(error: OSError, path: Path | str) -> RunError:
     """Return an error of one line for a failed file operation. It says what to do where the disk is full or the place taken."""
     where = error.filename or path
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return RunError(f"{where}: the disk is full: make room, then run the same command or `marius-lite resume`")
+        return DiskFull(f"{where}: the disk is full: make room, then {DiskFull.AGAIN}")
     advice = f": {IN_THE_WAY[error.errno]}" if error.errno in IN_THE_WAY else ""
     return RunError(f"{where}: {error.strerror or error}{advice}")
 

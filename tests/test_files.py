@@ -54,7 +54,9 @@ def test_lock_refuses_a_second_process_until_the_first_ends(tmp_path):
 
 
 def test_a_full_disk_is_named():
-    assert "disk is full" in str(files.disk_error(OSError(28, "No space left on device"), "x"))
+    full = files.disk_error(OSError(28, "No space left on device"), "x")
+    assert str(full) == "x: the disk is full: make room, then do the same again"
+    assert str(full.to_go_on("go on")) == "x: the disk is full: make room, then go on"
     assert isinstance(files.disk_error(OSError(5, "I/O error"), "x"), RunError)
 
 

@@ -15,7 +15,7 @@ from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import State, read_state
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
-from marius_lite.errors import UserError
+from marius_lite.errors import DiskFull, UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
@@ -93,7 +93,10 @@ def _in_processes(start: Callable[[bool], AbstractContextManager[Start]], tensor
         stack.callback(processes.leave)
         started = processes.first(lambda: stack.enter_context(start(processes.has_begun)))
         processes.begin()
-        summary = _run(started, processes, tensorboard and processes.is_first)
+        try:
+            summary = _run(started, processes, tensorboard and processes.is_first)
+        except DiskFull as error:
+            raise error.to_go_on(f"`marius-lite resume {started.folder.path}` goes on with the run") from error
         processes.close()
         return summary
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "marius_lite"
-KINDS = {"UserError": 2, "MemoryWanted": 2, "RunError": 1, "NotFinite": 1}
+KINDS = {"UserError": 2, "MemoryWanted": 2, "RunError": 1, "DiskFull": 1, "NotFinite": 1}
 """The errors, and the exit code of each."""
 GROUPS = {
     "preprocess": (

@@ -64,6 +64,7 @@ def test_a_disk_that_fills_at_some_call(program, counts, expected_by_batch, tmp_
         run = tmp_path / str(at)
         code, told = program.train(run, *EACH_BATCH, FAIL=f"{op}:{part}:{at}+:ENOSPC")
         check_told(code, told)
+        assert (f"then `marius-lite resume {run}` goes on" in told) == (run / "config.yaml").exists()
         check_checkpoints_open(run)
         return differences(program.finish(run, *EACH_BATCH), expected_by_batch)
 
@@ -102,4 +103,5 @@ def test_a_disk_that_is_full_from_the_start(program, tmp_path):
     run = tmp_path / "run"
     code, told = program.train(run, *EACH_BATCH, FAIL=f"*:{run}:1+:ENOSPC")
     check_told(code, told)
+    assert told.endswith("make room, then do the same again\n")
     assert not run.exists()
