@@ -40,7 +40,8 @@ class LinkNeighborLoader(Loader):
     A batch has what `NeighborLoader` gives, and edge_label_index (2, m) and edge_label (m,); for triplets src_index and
     dst_pos_index (m,), and dst_neg_index (m,), or (m, ratio) for more than one: places in ``n_id``. ``batch_size`` counts the
     edges. With ``disjoint`` each end has a tree of its own, and ``batch`` says which of the edges it belongs to. Edges that are
-    loaded are not left out of the sampled neighbourhoods, as there. A split takes 16 bytes an edge.
+    loaded are not left out of the sampled neighbourhoods, as there. A split takes 16 bytes an edge; one without edges has no
+    batches.
 
     Where nodes have types, ``edge_label_index=(edge type, edges)`` gives batches by types, ``HeteroData``; None are all training
     edges of the type. Negatives are then drawn among nodes of its two types, which takes 8 bytes for each of these.
@@ -87,7 +88,7 @@ class LinkNeighborLoader(Loader):
         label = torch.as_tensor(given)
         if label.shape != (self._edges.shape[1],):
             raise UserError(f"edge_label: found shape {tuple(label.shape)}: expected ({self._edges.shape[1]},)")
-        return label + 1 if self._kind == "binary" and label.min() == 0 else label
+        return label + 1 if self._kind == "binary" and len(label) and label.min() == 0 else label
 
     def _batches(self, epoch: int) -> Generator[Data, None, None]:
         order = self._order(self._edges.shape[1], epoch)

@@ -112,6 +112,19 @@ def test_a_split_of_the_dataset(wide):
     assert {tuple(edge) for edge in found.T.tolist()} <= edges
 
 
+def test_a_split_without_edges_has_no_batches(cli, wide, tmp_path):
+    np.save(tmp_path / "edges.npy", wide["edges"])
+    np.save(tmp_path / "features.npy", wide["features"])
+    more = ["--features", tmp_path / "features.npy", "--adjacency", "in", "--split", "0.9999,0.0001,0"]
+    assert cli("preprocess", tmp_path / "edges.npy", *more, "--output", tmp_path / "dataset") == 0
+    for kind, label in ((None, None), (None, np.ones(0)), ("binary", np.ones(0)), ("triplet", None)):
+        options = {"neg_sampling": kind, "edge_label": label, "shuffle": True}
+        with LinkNeighborLoader(tmp_path / "dataset", [2], "valid", **options) as loader:
+            assert (len(loader), list(loader)) == (0, [])
+        with pytest.raises(UserError, match=r"edge_label: found shape \(3,\): expected \(0,\)"):
+            LinkNeighborLoader(tmp_path / "dataset", [2], "valid", edge_label=np.ones(3))
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
