@@ -18,6 +18,8 @@ SECONDS = 0.4
 """How long files are read, at most; and packs written and read."""
 MOST_READ, PACKED = 512 << 20, 32 << 20
 """Bytes that are read, at most, and put into a pack."""
+MOST_PARTS = 1 << 9
+"""Parts that are put into a pack, at most: where rows are few and narrow, ever more of them say no more."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class DiskRates:
 
 
 def disk_rates(table: RowTable, folder: Path) -> DiskRates:
-    """Measure. ``folder``: where a temporary file of `PACKED` bytes may be. Raises RunError."""
+    """Measure. ``folder``: where a temporary file of about `PACKED` bytes may be. Raises RunError."""
     pack, unpack = _pack_rates(table, folder)
     return DiskRates(_read_rate(table), bool(probe(folder)["direct_io"]), pack, unpack)
 
@@ -58,7 +60,7 @@ def _pack_rates(table: RowTable, folder: Path) -> tuple[float, float]:
     rows = table.read_block(0, 0, max(1, min(SPAN_BYTES // table.stride, table.rows_per_partition))).view(np.float32)
     taken = np.sort(np.random.default_rng(0).integers(len(rows), size=max(1, len(rows) // 4)))
     part = np.empty((len(taken), rows.shape[1]), np.float32)
-    times = max(1, PACKED // part.nbytes)
+    times = min(max(1, PACKED // part.nbytes), MOST_PARTS)
     with closing(Packs(folder, [times * len(taken)], table.stride)) as packs:
         start = time.perf_counter()
         for _ in range(times):
