@@ -1,4 +1,4 @@
-"""Files and folders beside what they become: no other program has their names, and those of killed processes are removed."""
+"""Files and folders that are there for a while: no other program has their names, and those of killed processes are removed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import IO
 
 from marius_lite import files
@@ -35,13 +36,44 @@ def whole(final: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
+def scratch(folder: Path, prefix: str) -> Iterator[Path]:
+    """Make a folder in ``folder`` and remove it at the end. `remove_scratch` of another process leaves it alone meanwhile."""
+
+    def made() -> Path:
+        return Path(mkdtemp(prefix=prefix, dir=folder))
+
+    with _held(made) as place:
+        yield place
+
+
+def remove_scratch(folder: Path, prefix: str) -> None:
+    """Remove the scratch folders that killed processes left in ``folder``, which nobody else writes into."""
+    for left in folder.glob(f"{prefix}*"):
+        with suppress(FileNotFoundError), files.alone(left) as unused:
+            if unused:
+                files.remove_tree(left)
+
+
+@contextmanager
 def _beside(final: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     remove_left(final)
-    lock = None
-    while lock is None:
+
+    def made() -> Path:
         place = final.with_name(f".{final.name}.marius-{os.urandom(4).hex()}.tmp")
         make(place)
-        with suppress(FileNotFoundError):  # removed as a left one before it was locked
+        return place
+
+    with _held(made) as place:
+        yield place
+
+
+@contextmanager
+def _held(make: Callable[[], Path]) -> Iterator[Path]:
+    """Hold what ``make`` makes until the block ends, and remove it."""
+    lock = None
+    while lock is None:
+        place = make()
+        with suppress(FileNotFoundError):  # removed as a left one before it was held
             lock = files.hold(place)
     try:
         yield place

@@ -48,26 +48,11 @@ def update(
     edges are stored (--undirected, --drop-duplicates and the like) is as the dataset was made. Edges are removed before new
     ones are added. An interrupted command goes on when it is given again.
     """
+    more = {name: value for name, value in locals().items() if name not in ("dataset", "new_edges", "remove", "as_json")}
     from marius_lite.preprocess.update import summary
     from marius_lite.preprocess.update import update as run
 
-    report = run(
-        dataset,
-        new_edges or [],
-        remove or [],
-        valid=valid,
-        test=test,
-        format=format,
-        columns=columns,
-        edge_weight=edge_weight,
-        weight_default=weight_default,
-        timestamp=timestamp,
-        delimiter=delimiter,
-        header=header,
-        comment=comment,
-        on_bad_row=on_bad_row,
-        memory=memory,
-    )
+    report = run(dataset, new_edges or [], remove or [], **more)
     if as_json:
         import json
 

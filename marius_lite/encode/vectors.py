@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from marius_lite import files
 from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, slot_bytes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -25,8 +22,10 @@ from marius_lite.nn.inputs import normalized
 from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
+from marius_lite.temporary import scratch
 
-PREFIX = ".vectors-"
+SCRATCH = ".vectors-"
+"""What the names of scratch folders in a run's folder begin with."""
 Inferred = AnyEncoder | Layered
 
 
@@ -60,7 +59,7 @@ def vectors(dataset: Dataset, config: Config, encoder: Inferred, table: RowTable
 
     ``table``: the learned rows, None where there are none. Raises UserError for an encoder whose layers are not known.
     """
-    with scratch(folder) as place:
+    with scratch(folder, SCRATCH) as place:
         yield write_vectors(dataset, config, encoder, table, place / "rows")
 
 
@@ -76,21 +75,6 @@ def write_vectors(dataset: Dataset, config: Config, encoder: Inferred, table: Ro
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
     inputs = InputRows(dataset, config, table)
     return infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), output, degrees)
-
-
-@contextmanager
-def scratch(folder: Path) -> Iterator[Path]:
-    """Make a folder and lock it until the block ends, so that `remove_left_vectors` of another process leaves it alone."""
-    lock = None
-    while lock is None:
-        place = Path(mkdtemp(prefix=PREFIX, dir=folder))
-        with suppress(FileNotFoundError):  # removed as a left one before it was locked
-            lock = files.hold(place)
-    try:
-        yield place
-    finally:
-        files.remove_tree(place)
-        os.close(lock)
 
 
 @contextmanager
@@ -121,11 +105,3 @@ def inference_bytes(config: Config) -> int:
     """Return the memory for inference: half of the run's, and at least that of an evaluation."""
     assert isinstance(config.storage.memory, int)
     return max(EVALUATION_BYTES, config.storage.memory // 2)
-
-
-def remove_left_vectors(folder: Path) -> None:
-    """Remove the scratch folders that killed processes left in ``folder``."""
-    for left in folder.glob(f"{PREFIX}*"):
-        with suppress(FileNotFoundError), files.alone(left) as unused:
-            if unused:
-                files.remove_tree(left)

@@ -22,7 +22,7 @@ from marius_lite.graph.plans import plans_of
 from marius_lite.nn.products import products_in
 from marius_lite.pipeline.batches import run
 from marius_lite.rows.host import HostGather, HostRows
-from marius_lite.rows.resident import Ids, RowBuffers
+from marius_lite.rows.resident import Ids, RowBuffers, RowsByNode
 from marius_lite.tasks import task_of
 from marius_lite.tasks.task import Setting
 from marius_lite.train.build import dense_optimizer
@@ -35,23 +35,14 @@ BORROWED = 64 << 20
 """Bytes of rows that all nodes share meanwhile."""
 
 
-class BorrowedRows(HostRows):
-    """Rows that all nodes share: those of the first nodes. For the task and its encoder, partitions are resident as it says."""
+class BorrowedRows(RowsByNode, HostRows):
+    """Rows that all nodes share: those of the first nodes."""
 
     def __init__(self, stored: Features, partitioning: Partitioning, threads: int):
         super().__init__(RowBuffers(stored, None, None, 0), partitioning, None, 1, threads)
         self._shared = max(1, min(BORROWED // stored.table.stride, stored.table.size(0)))
         rows = stored.table.read_block(0, 0, self._shared)
         self._gathers = [HostGather(rows, stored.width, 1, threads, stored.type, stored.scales)]
-
-    def enter(self, resident: tuple[int, ...], following: Sequence[int]) -> None:
-        self.resident = resident
-
-    def base_rows(self) -> dict[int, int]:
-        return {k: k * self.partitioning.rows for k in self.resident}
-
-    def node_ids(self, rows: Ids) -> Ids:
-        return rows
 
     def each_table(self, rows: Ids, nodes: Ids) -> list[Ids]:
         return [nodes % self._shared]

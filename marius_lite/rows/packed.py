@@ -20,7 +20,7 @@ from marius_lite.pipeline.stage import staged
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.rows.host import HostGather, OnHost
 from marius_lite.rows.packer import InWindow, Key, PackedWindow, Packer
-from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
+from marius_lite.rows.resident import Ids, RowBuffers, RowsByNode
 from marius_lite.types import Batch
 
 Prepare = Callable[[Any], PreparedBatch[Any]]
@@ -30,8 +30,8 @@ Read = tuple[PreparedBatch[Any], Ids]
 """A batch whose rows are in memory, and where each is."""
 
 
-class PackedRows(ResidentRows):
-    """Features that are only read. For the task and its encoder every partition is resident, and a row is a node id.
+class PackedRows(RowsByNode):
+    """Features that are only read. For the task and its encoder every partition is resident.
 
     ``folder``: where temporary files are. ``ring``, ``threads``: see `rows.host.HostGather`.
     """
@@ -42,18 +42,6 @@ class PackedRows(ResidentRows):
         self._together = packing.together
         self._gather = HostGather(self._packer.memory, stored.width, ring, threads, stored.type, stored.scales)
         self._waited = 0.0
-
-    def enter(self, resident: tuple[int, ...], following: Sequence[int]) -> None:
-        self.resident = resident
-
-    def base_rows(self) -> dict[int, int]:
-        return {k: k * self.partitioning.rows for k in self.resident}
-
-    def node_ids(self, rows: Ids) -> Ids:
-        return rows
-
-    def each_table(self, rows: Ids, nodes: Ids) -> list[Ids]:
-        return [nodes]
 
     def pipeline(self, prepare: Prepare, learn: Learn, foresee: Foresee | None = None) -> Stages[Any, Read, Any, None]:
         free = threading.Semaphore(1)  # the room for the rows of one pack

@@ -151,3 +151,19 @@ class ResidentRows(ABC):
 
     def close(self) -> None:
         self.buffers.close()
+
+
+class RowsByNode(ResidentRows):
+    """Rows of features that are only read. For the task and its encoder a row is a node id, whatever is resident."""
+
+    def enter(self, resident: tuple[int, ...], following: Sequence[int]) -> None:
+        self.resident = resident
+
+    def base_rows(self) -> dict[int, int]:
+        return {k: k * self.partitioning.rows for k in self.resident}
+
+    def node_ids(self, rows: Ids) -> Ids:
+        return rows
+
+    def each_table(self, rows: Ids, nodes: Ids) -> list[Ids]:
+        return [nodes]

@@ -18,7 +18,7 @@ import torch
 
 import marius_lite
 from marius_lite import files
-from marius_lite.encode.vectors import remove_left_vectors, scratch, write_vectors
+from marius_lite.encode.vectors import SCRATCH, write_vectors
 from marius_lite.errors import UserError
 from marius_lite.evaluate.sampling import distinct
 from marius_lite.log import log
@@ -38,6 +38,7 @@ from marius_lite.storage.row_groups import BLOCK_BYTES, no_sums, summed_blocks
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
 from marius_lite.tasks.opened_links import read_model
+from marius_lite.temporary import remove_scratch, scratch
 
 Blocks = Iterator[tuple[int, npt.NDArray[Any]]]
 PART = 1 << 14
@@ -73,8 +74,8 @@ def index_run(
         plan = plan_index(kind, found.dataset.manifest.nodes, found.config.model.dim, budget)
         files.require_space(place, _disk(found, plan, model), "the index")
         files.make_folder(place.parent)
-        remove_left_vectors(found.run.path)
-        with files.lock(found.run.path / FOLDER / "lock"), scratch(found.run.path) as room:
+        remove_scratch(found.run.path, SCRATCH)
+        with files.lock(found.run.path / FOLDER / "lock"), scratch(found.run.path, SCRATCH) as room:
             writer = IndexWriter(room / measure)
             writer.path.mkdir()
             indexing = _Indexing(found, model, plan, CosineScorer(model) if cosine else None)

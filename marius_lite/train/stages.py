@@ -12,10 +12,11 @@ from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.config import layerwise
 from marius_lite.config.schema import Config
 from marius_lite.encode.layerwise import Layers
-from marius_lite.encode.vectors import scratch
+from marius_lite.encode.vectors import SCRATCH
 from marius_lite.graph.dataset import Dataset
 from marius_lite.log import log
 from marius_lite.tasks.node_model import layer_classifier
+from marius_lite.temporary import scratch
 from marius_lite.train.interrupt import Interrupt, Interrupted
 
 
@@ -52,7 +53,7 @@ def stages(
         return
     epoch = state.cursor.epoch - state.evaluate if state else 0
     count = layerwise.layers(config)
-    with scratch(folder) as place:
+    with scratch(folder, SCRATCH) as place:
         layers = Layers(dataset, config, model.encoder, dataset.required_labels().classes, place)
         at = layerwise.layer_of(config, epoch)
         for layer in range(at, count):

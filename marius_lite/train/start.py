@@ -24,7 +24,7 @@ from marius_lite.config.schedule import checkpoints_kept
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device
 from marius_lite.device.library import passed_over
-from marius_lite.encode.vectors import remove_left_vectors
+from marius_lite.encode.vectors import SCRATCH
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
@@ -35,6 +35,7 @@ from marius_lite.metrics import read
 from marius_lite.nn.ways import require_way
 from marius_lite.rows.table import table_bytes
 from marius_lite.tasks.resolved import resolved, scoring_rates
+from marius_lite.temporary import remove_scratch
 from marius_lite.train.parts import Parts
 from marius_lite.train.warm_start import WarmStart, open_warm_start
 
@@ -130,7 +131,7 @@ def old_run(run: Path, checkpoint: str | None, sets: Sequence[str], dataset: Pat
         _require_lanes(config)
         require_way(config.training.scoring, config.training.precision)
         checkpoints.recover(folder)
-        remove_left_vectors(folder.path)
+        remove_scratch(folder.path, SCRATCH)
         saved = find(folder, checkpoint)
         if saved is None:
             log.info("%s has no checkpoint yet: training starts again, from its seed", folder.path)
