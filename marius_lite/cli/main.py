@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterable
 from importlib import import_module
 
 import typer
@@ -40,8 +39,8 @@ PYTHONS_ADVICE = "; use sys.set_int_max_str_digits() to increase the limit"  # n
 MOST_SHOWN = 600  # characters of a message of unknown length, at each end
 
 
-def app(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Return the typer app with the commands of these ``names``, each from the module of its name."""
+def app() -> typer.Typer:
+    """Return the typer app with all commands."""
     cli = typer.Typer(
         name="marius-lite",
         no_args_is_help=True,
@@ -49,9 +48,21 @@ def app(names: Iterable[str] = COMMANDS) -> typer.Typer:
         help="Train graph embeddings and graph neural networks larger than memory, on one machine.",
     )
     cli.callback()(_root)
-    for name in names:
-        cli.command(name)(getattr(import_module(f"marius_lite.cli.{name}"), name))
+    for name in COMMANDS:
+        _add(cli, name)
     return cli
+
+
+def app_of(name: str) -> typer.Typer:
+    """Return an app that is one command. Its help then loads no pydantic, with which typer reads the options that all share."""
+    cli = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    _add(cli, name)
+    return cli
+
+
+def _add(cli: typer.Typer, name: str) -> None:
+    """Add the command of the module of its name."""
+    cli.command(name)(getattr(import_module(f"marius_lite.cli.{name}"), name))
 
 
 def _root(
@@ -87,9 +98,9 @@ def run(arguments: list[str]) -> int:
     """Run one command and return its exit code. Only its own module is loaded; for help and completion, all are."""
     try:
         with on_standard_error():
-            status = app([name for name in COMMANDS if name in arguments[:1]] or COMMANDS)(
-                args=arguments, standalone_mode=False, prog_name="marius-lite"
-            )
+            name = next((name for name in COMMANDS if name in arguments[:1]), None)
+            called, rest = ("marius-lite", arguments) if name is None else (f"marius-lite {name}", arguments[1:])
+            status = (app() if name is None else app_of(name))(args=rest, standalone_mode=False, prog_name=called)
         if status == STOPPED:  # newer versions of typer return this where a command raises KeyboardInterrupt
             return _fail("stopped", STOPPED)
         return status if isinstance(status, int) else 0

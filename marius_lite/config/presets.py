@@ -7,10 +7,7 @@ the preset's own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
-
-import yaml
 
 from marius_lite.errors import UserError
 
@@ -95,6 +92,10 @@ def _fits(name: str, shape: GraphShape) -> bool:
 
 def read(name: str, decoder: str | None) -> dict[str, Any]:
     """Return the sections of a preset, for its own decoder (None) or another. Raises UserError for a name that is no preset."""
+    from importlib.resources import files
+
+    import yaml  # the help of commands needs the names alone
+
     if name not in PRESETS:
         raise UserError(f"{PREFIX}{name}: no such preset: there are {', '.join(PRESETS)}")
     text = files("marius_lite.config").joinpath(f"presets/{name}.yaml").read_text(encoding="utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import threading
 import traceback
 from types import FrameType, TracebackType
@@ -59,6 +58,8 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
+            import socket  # the help of commands needs none
+
             self.signum = signal.SIGINT if ctrl_c_pressed() else None
             self._signals, self._wakeup = socket.socketpair()
             self._wakeup.setblocking(False)

@@ -31,6 +31,17 @@ def test_a_command_loads_its_own_module_alone(command):
     assert done.stdout.splitlines()[-1] == f"loaded: {command}"
 
 
+@pytest.mark.parametrize("arguments", [["train", "--help"], ["preprocess", "--help"], ["--help"]])
+def test_help_loads_what_it_prints_with_alone(arguments):
+    code = (
+        f"import sys\nfrom marius_lite.cli import main\nassert main.run({arguments}) == 0\n"
+        "print('loaded:', *{'pydantic', 'yaml', 'socket', 'numpy', 'pyarrow', 'torch'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "loaded:"
+    assert f"Usage: marius-lite {'[OPTIONS] COMMAND' if arguments[0] == '--help' else arguments[0]} " in done.stdout
+
+
 def test_an_unknown_command_is_told_what_there_is(cli, capfd):
     assert cli("trian") == 2
     assert "Did you mean 'train'?" in capfd.readouterr().err
