@@ -18,6 +18,10 @@ def prepare_torch(config: Config) -> None:
     use_library(config.training.products)
     torch.set_num_threads(int(config.training.threads))
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS is not deterministic, and torch refuses
-    torch.use_deterministic_algorithms(config.training.staleness == 0)
+    same_bits = config.training.staleness == 0
+    if same_bits:
+        os.environ.setdefault("TORCHINDUCTOR_DETERMINISTIC", "1")  # for what torch.compile makes of an encoder of one's own
+    # torch.use_deterministic_algorithms does the same, and loads the compiler, which takes longer than the rest of torch.
+    torch.set_deterministic_debug_mode("error" if same_bits else "default")
     # No result depends on what new tensors are filled with, and filling them is a pass over each.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
