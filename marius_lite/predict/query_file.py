@@ -14,6 +14,7 @@ import pyarrow as pa
 from marius_lite.errors import UserError
 from marius_lite.files import reading
 from marius_lite.preprocess.readers.arrays import kind_of
+from marius_lite.preprocess.readers.lines import BOM
 from marius_lite.preprocess.readers.parquet_file import open_parquet
 
 STDIN = Path("-")
@@ -65,7 +66,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
                     f"{name}, line {number}: longer than {LONGEST_LINE:,} bytes: give a text with one query in each line"
                 )
             try:
-                line = piece.decode().strip()
+                line = (piece if number > 1 else piece.removeprefix(BOM)).decode().strip()
             except UnicodeDecodeError as error:
                 raise UserError(f"{name}, line {number}: cannot be read as text: {error}") from error
             if line:

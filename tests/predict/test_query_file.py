@@ -59,6 +59,12 @@ def test_integers_and_columns_of_nothing_but_what_is_asked(tmp_path):
     assert list(query_rows(tmp_path / "ids", ["id"])) == [("line 1", ["a,b"]), ("line 3", ["c\td"])]
 
 
+def test_a_mark_of_byte_order_belongs_to_no_id(tmp_path):
+    """Some programs put one before the text of a file; preprocess passes over it too."""
+    (tmp_path / "q.csv").write_bytes("\ufeffa,r,?\r\n?,r,\ufeffb\r\n".encode())
+    assert cells_of(tmp_path / "q.csv") == [["a", "r", "?"], ["?", "r", "\ufeffb"]]
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
