@@ -4,11 +4,16 @@ import os
 import stat
 
 import community_graph
+import hypothesis
 import numpy as np
 import pytest
 from open_parts import CLASSES, ENCODER, LINKS
 
 from marius_lite.cli.main import run as run_command
+
+# How long an example takes says how busy the machine and its disk are.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session", autouse=True)
