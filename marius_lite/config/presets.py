@@ -27,6 +27,9 @@ FULL_SCORES = 10**10
 """The most edges times nodes for a preset that scores every edge with every node. Two cores then take minutes for an epoch."""
 FEW_NODES = 50_000
 """The most nodes for a preset that takes full neighbourhoods."""
+ALIKE = 0.1
+"""How much more often than by chance (0) linked nodes must be of one class (1: always) for a preset that takes a node for one
+of its neighbours."""
 LARGE_ROWS = 0.5
 """The largest share of the free memory that the rows of a preset and their optimizer state may take; above it they are large."""
 
@@ -36,6 +39,7 @@ class GraphShape:
     """The facts by which a preset is chosen.
 
     ``classified``: whether nodes have features, labels, splits and in-edge lists. ``encoded``: whether an encoder is asked for.
+    ``unlike``: whether linked nodes are hardly more often of one class than by chance.
     """
 
     nodes: int
@@ -44,6 +48,7 @@ class GraphShape:
     classified: bool
     available_memory: int
     encoded: bool = False
+    unlike: bool = False
 
     @property
     def task(self) -> str:
@@ -70,8 +75,8 @@ def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
     kind = f"{nodes} with features and classes" if shape.classified else nodes
     relations = f"{shape.relations:,} relations" if shape.relations > 1 else "one relation"
     return [
-        ("gcn", shape.classified and shape.nodes <= FEW_NODES, kind),
-        ("sage", True, kind),
+        ("gcn", shape.classified and shape.nodes <= FEW_NODES and not shape.unlike, kind),
+        ("sage", True, kind + (", linked to nodes of other classes" if shape.unlike else "")),
         # The others are for learned rows alone: with kg's and kg-small's settings GraphSAGE learned next to nothing of links.
         ("plain", shape.encoded, f"{relations}; {nodes}, links through an encoder"),
         ("social", shape.relations <= 1 and _fits("social", shape), f"{nodes}, one relation"),

@@ -11,6 +11,8 @@ from marius_lite.config.load import load, settings
 from marius_lite.config.schema import Config
 from marius_lite.config.tasks import TASKS
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.likeness import likeness
+from marius_lite.graph.node_defaults import node_settings
 from marius_lite.graph.symmetry import directions
 from marius_lite.log import log
 
@@ -29,7 +31,7 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
     over = settings(sets)
     if file is None:
         file = _preset(dataset, over)
-    config = load(file, [*_decoder(dataset, file, over), *sets])
+    config = load(file, [*_decoder(dataset, file, over), *node_settings(dataset, str(file), over), *sets])
     if str(file) == WITHOUT_BIASES and dataset.manifest.relations <= 1 and not config.model.biases:
         log.warning(
             f"{WITHOUT_BIASES} has no biases (model.biases): where links follow little but the popularity of nodes, its "
@@ -80,6 +82,7 @@ def shape_of(dataset: Dataset, encoded: bool = False) -> presets.GraphShape:
     """Return the facts by which a preset is chosen. ``encoded``: whether an encoder is asked for."""
     manifest = dataset.manifest
     classified = bool(dataset.features and dataset.labels and dataset.node_counts and dataset.adjacency)
+    alike = likeness(dataset) if classified and manifest.nodes <= presets.FEW_NODES else None
     return presets.GraphShape(
         nodes=manifest.nodes,
         edges=manifest.edges["train"],
@@ -87,4 +90,5 @@ def shape_of(dataset: Dataset, encoded: bool = False) -> presets.GraphShape:
         classified=classified,
         encoded=encoded,
         available_memory=machine.available_memory(),
+        unlike=alike is not None and alike < presets.ALIKE,
     )

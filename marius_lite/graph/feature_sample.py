@@ -1,0 +1,56 @@
+"""Find out of what kind the features of nodes are: counts, as of words in a text, or measurements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from marius_lite.graph.features import Features
+
+SAMPLED = 4 << 20
+"""The most bytes of stored rows that are read."""
+PLACES = 4
+"""Partitions that rows are read of: the training nodes, which are in the first ones, may be of another kind than others."""
+MOSTLY = 0.5
+"""The share of zeros from which on numbers without a sign are counts."""
+LARGE = 10.0
+"""The root mean square above which numbers are too large for a network as they are. It is about 1 where columns are
+standardised."""
+
+
+@dataclass(frozen=True)
+class FeatureSample:
+    """What a sample of features says. ``negative``: whether a number is below 0. ``zeros``: the share of numbers that are 0.
+
+    ``size``: the root mean square of the numbers.
+    """
+
+    negative: bool
+    zeros: float
+    size: float
+
+    @property
+    def counts(self) -> bool:
+        """Whether rows are counts, or 0 and 1: what a row has of each word. Rows of long texts then have larger sums."""
+        return not self.negative and self.zeros >= MOSTLY
+
+    @property
+    def large(self) -> bool:
+        """Whether numbers are too large for a network as they are."""
+        return self.size > LARGE
+
+
+def sampled(features: Features) -> FeatureSample:
+    """Read some rows of some partitions, which takes 12 MB at most. They are not compared with their checksums; training does.
+
+    Raises RunError for a file that cannot be read.
+    """
+    table = features.table
+    parts = np.unique(np.linspace(0, table.partitions - 1, PLACES).astype(int)).tolist()
+    most = max(1, SAMPLED // (PLACES * table.stride))
+    blocks = [features.decode(table.read_block(k, 0, min(most, table.size(k)))[:, : features.width]) for k in parts]
+    values = np.concatenate(blocks).astype(np.float64)
+    if not values.size:
+        return FeatureSample(negative=False, zeros=0.0, size=0.0)
+    return FeatureSample(bool((values < 0).any()), float((values == 0).mean()), float(np.sqrt(np.square(values).mean())))

@@ -1,0 +1,72 @@
+"""Change settings of a preset for classes of nodes by what the dataset is like: its features, and how many nodes it trains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from marius_lite.config import presets
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.feature_sample import sampled
+from marius_lite.log import log
+
+CHANGED = {presets.PREFIX + name: name for name in ("gcn", "sage")}
+"""The presets that are changed, and their names."""
+SAMPLING = "sage"
+"""The one whose epochs are for many training nodes."""
+UPDATES = 1000
+"""Steps of the optimizer that a run may take at least, where validation does not stop it before."""
+NORMALIZE = "model.normalize_features"
+
+
+def node_settings(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[str]:
+    """Return settings, as of ``--set``, that suit the dataset better than those of the preset ``file``. ``over``: what is given.
+
+    Nothing is changed that is given. The log says what changes, and why. Raises RunError for features that cannot be read.
+    """
+    if file not in CHANGED or over.get("task") not in (None, presets.NODES):
+        return []
+    preset = presets.read(CHANGED[file], None)
+    return [*_features(dataset, preset, over), *(_epochs(dataset, preset, over) if CHANGED[file] == SAMPLING else [])]
+
+
+def _given(over: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+    found = over.get(section)
+    return found if isinstance(found, dict) else {}
+
+
+def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:
+    """Return whether rows are divided by their sums. Counts gain by that, and large numbers; others become too small to learn."""
+    given, divided = _given(over, "model"), bool(preset["model"].get("normalize_features"))
+    if "normalize_features" in given:
+        return []
+    if dataset.features is None or given.get("inputs") == "embeddings":
+        return [f"{NORMALIZE}=false"] if divided else []
+    sample = sampled(dataset.features)
+    if sample.counts:
+        return []
+    if sample.large:
+        log.warning(
+            f"features are large (their root mean square is {sample.size:,.0f}), so that each row is divided by its sum "
+            f"({NORMALIZE}=true): models are often better with columns of mean 0 and standard deviation 1"
+        )
+        return [f"{NORMALIZE}=true"]
+    if not divided:
+        return []
+    log.info(f"{NORMALIZE}=false, because features are no counts; --set {NORMALIZE}=true divides each node's by their sum")
+    return [f"{NORMALIZE}=false"]
+
+
+def _epochs(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:
+    """Return more epochs where each has few batches."""
+    given = _given(over, "training")
+    size, nodes = given.get("batch_size", preset["training"]["batch_size"]), dataset.node_counts.get("train", 0)
+    if "epochs" in given or given.get("method") == "cluster" or not isinstance(size, int) or min(size, nodes) < 1:
+        return []
+    batches = ceil(nodes / size)
+    epochs = ceil(UPDATES / batches)
+    if epochs <= preset["training"]["epochs"]:
+        return []
+    log.info(f"training.epochs={epochs}, because {nodes:,} training nodes are {batches} batches an epoch")
+    return [f"training.epochs={epochs}"]

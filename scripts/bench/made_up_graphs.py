@@ -1,0 +1,313 @@
+"""The graphs of `made_up.py`: kinds that published collections lack, each with a structure that is known.
+
+Raw ids are drawn anew, but where a kind is about ids. Every kind is a function of (seed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+SPLIT = (0.8, 0.1, 0.1)
+WIDTH = 64
+"""Features of a node."""
+
+
+@dataclass
+class Links:
+    """Edges (source, relation, destination) by split, and what an oracle that knows the structure scores.
+
+    ``oracle``: from (nodes, relations, whether destinations are asked for) to scores of all nodes; None where nobody knows.
+    """
+
+    nodes: int
+    relations: int
+    splits: list[Array]
+    oracle: Callable[[Array, Array, bool], Array] | None = None
+    options: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Nodes:
+    """A graph with features and classes. ``splits``: nodes to train on, validate and test. Edges are stored both ways."""
+
+    edges: Array
+    x: Array
+    y: Array
+    splits: list[Array]
+
+
+def dealt(edges: Array, rng: np.random.Generator) -> list[Array]:
+    """Distinct edges in random order, by split."""
+    edges = rng.permutation(np.unique(edges, axis=0))
+    return np.split(edges, [int(SPLIT[0] * len(edges)), int((SPLIT[0] + SPLIT[1]) * len(edges))])
+
+
+def drawn(weights: Array, count: int, rng: np.random.Generator) -> Array:
+    return np.searchsorted(np.cumsum(weights) / weights.sum(), rng.random(count))
+
+
+def in_group(members: Array, group: Array, rng: np.random.Generator) -> Array:
+    """A node of each group. ``members``: (groups, size)."""
+    return members[group, rng.integers(members.shape[1], size=len(group))]
+
+
+def knowledge(seed: int, nodes: int = 2000, groups: int = 200, edges: int = 3000) -> Links:
+    """Relations between groups of 10: symmetric, two turned round of each other, a cycle, its square, and many to one."""
+    rng = np.random.default_rng(seed)
+    members = rng.permutation(nodes).reshape(groups, -1)
+    of = np.empty(nodes, int)
+    of[members] = np.arange(groups)[:, None]
+    partner = np.arange(groups) ^ 1
+    order = rng.permutation(groups)
+    onward = np.empty(groups, int)
+    onward[order] = np.roll(order, -1)
+    back = np.argsort(onward)
+    hub = rng.permutation(groups) // 10  # ten groups lead to one
+    maps = [partner, onward, back, onward[onward], hub]
+    parts = []
+    for relation, to in enumerate(maps):
+        source = rng.integers(nodes, size=edges)
+        parts.append(np.stack([source, np.full(edges, relation), in_group(members, to[of[source]], rng)], 1))
+
+    def oracle(known: Array, relation: Array, forward: bool) -> Array:
+        to = np.stack(maps)
+        if forward:
+            return (of[None] == to[relation, of[known]][:, None]).astype(float)
+        return (to[relation][:, of] == of[known][:, None]).astype(float)
+
+    return Links(nodes, len(maps), dealt(np.concatenate(parts), rng), oracle)
+
+
+def rare(seed: int) -> Links:
+    """`knowledge` with 300 relations, most of them with some edges alone; 200 nodes that training has once or never."""
+    rng = np.random.default_rng(seed)
+    nodes, groups, relations = 2000, 100, 300
+    members = rng.permutation(nodes)[: 18 * groups].reshape(groups, -1)
+    of = np.full(nodes, -1)
+    of[members] = np.arange(groups)[:, None]
+    maps = np.stack([rng.permutation(groups) for _ in range(relations)])
+    relation = drawn(1 / np.arange(1, relations + 1.0), 20_000, rng)
+    source = members.reshape(-1)[rng.integers(members.size, size=len(relation))]
+    edges = np.stack([source, relation, in_group(members, maps[relation, of[source]], rng)], 1)
+    left = np.flatnonzero(of < 0)
+    edges[: len(left), 0] = left
+    return Links(nodes, relations, dealt(edges, rng))
+
+
+def latent(seed: int, users: int = 1500, items: int = 1000, edges: int = 30_000) -> Links:
+    """Users take items by the product of 8 numbers each, and by how popular items are."""
+    rng = np.random.default_rng(seed)
+    u, v = rng.normal(size=(users, 8)), rng.normal(size=(items, 8))
+    scores = u @ v.T + rng.normal(size=items)
+    activity = rng.pareto(1.5, users) + 0.2
+    source = drawn(activity, edges, rng)
+    chances = np.cumsum(np.exp(scores - scores.max(1, keepdims=True)), 1)
+    item = np.array([np.searchsorted(chances[s], x * chances[s, -1]) for s, x in zip(source, rng.random(edges))])
+    called = rng.permutation(users + items)
+    back = np.argsort(called)
+    worth = np.full((users + items, users + items), -np.inf)
+    log = scores - np.log(np.exp(scores).sum(1, keepdims=True)) + np.log(activity)[:, None]
+    worth[np.ix_(called[:users], called[users:])] = log
+
+    def oracle(known: Array, _: Array, forward: bool) -> Array:
+        return worth[known] if forward else worth[:, known].T
+
+    del back
+    return Links(users + items, 1, dealt(np.stack([called[source], 0 * source, called[users + item]], 1), rng), oracle)
+
+
+def citations(seed: int, nodes: int = 3000, topics: int = 30) -> Links:
+    """Papers in the order of time, which are their ids, cite older ones: 8 of 10 of their topic, those cited before first."""
+    rng = np.random.default_rng(seed)
+    topic = rng.integers(topics, size=nodes)
+    cited: list[list[int]] = [[] for _ in range(topics)]
+    every: list[int] = []
+    pairs = []
+    for node in range(nodes):
+        for _ in range(10 if node > 20 else 0):
+            pool = cited[topic[node]] if rng.random() < 0.8 and cited[topic[node]] else every
+            to = pool[rng.integers(len(pool))]
+            pairs.append((node, 0, to))
+            cited[topic[to]].append(to)
+            every.append(to)
+        cited[topic[node]].append(node)
+        every.append(node)
+    return Links(nodes, 1, dealt(np.array(pairs), rng))
+
+
+def lattice(seed: int, side: int = 60) -> Links:
+    """Streets: each crossing leads to four, eight of ten streets are there, one of fifty leads far away."""
+    rng = np.random.default_rng(seed)
+    at = rng.permutation(side * side).reshape(side, side)
+    pairs = np.concatenate([np.stack([at, np.roll(at, -1, axis)], -1).reshape(-1, 2) for axis in (0, 1)])
+    pairs = pairs[rng.random(len(pairs)) < 0.9]
+    far = rng.random(len(pairs)) < 0.02
+    pairs[far, 1] = rng.integers(side * side, size=int(far.sum()))
+    edges = np.insert(pairs, 1, 0, axis=1)
+    return Links(side * side, 1, dealt(edges, rng), options=["--undirected"])
+
+
+def social(seed: int, nodes: int = 3000, groups: int = 50, edges: int = 20_000, hub: float = 0.0) -> Links:
+    """Groups, and degrees of a power law: both say who is linked. ``hub``: share of the links that one node has."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(groups, size=nodes)
+    weight = (1 - rng.random(nodes)) ** (-1 / 1.8)
+    members = [np.flatnonzero(group == g) for g in range(groups)]
+    source = drawn(weight, edges, rng)
+    near = np.array([members[g][drawn(weight[members[g]], 1, rng)[0]] for g in group[source]])
+    target = np.where(rng.random(edges) < 0.8, near, drawn(weight, edges, rng))
+    if hub:
+        target[rng.random(edges) < hub] = 0
+    kept = source != target
+    pairs = np.sort(np.stack([source, target], 1)[kept], 1)
+    total = np.array([weight[m].sum() for m in members])
+
+    def oracle(known: Array, _: Array, forward: bool) -> Array:
+        share = np.where(group[None] == group[known][:, None], 0.8 / total[group][None], 0) + 0.2 / weight.sum()
+        scores = share * weight[None]
+        if hub:
+            scores[:, 0] = np.inf
+        return scores
+
+    return Links(nodes, 1, dealt(np.insert(pairs, 1, 0, axis=1), rng), oracle, ["--undirected"])
+
+
+def hub(seed: int) -> Links:
+    return social(seed, hub=0.3)
+
+
+def repeated(seed: int, nodes: int = 2000, groups: int = 80) -> Links:
+    """Messages between people of a group: one relation, a pair writes four times on average, some fifty times."""
+    rng = np.random.default_rng(seed)
+    members = rng.permutation(nodes).reshape(groups, -1)
+    of = np.empty(nodes, int)
+    of[members] = np.arange(groups)[:, None]
+    source = rng.integers(nodes, size=12_000)
+    splits = dealt(np.stack([source, 0 * source, in_group(members, (of[source] + 1) % groups, rng)], 1), rng)
+    times = np.minimum(rng.zipf(1.6, len(splits[0])), 50)
+
+    def oracle(known: Array, _: Array, forward: bool) -> Array:
+        return (of[None] == ((of[known] + (1 if forward else -1)) % groups)[:, None]).astype(float)
+
+    return Links(nodes, 1, [np.repeat(splits[0], times, axis=0), *splits[1:]], oracle)
+
+
+LINKS: dict[str, Callable[[int], Links]] = {
+    "knowledge": knowledge,
+    "rare": rare,
+    "latent": latent,
+    "citations": citations,
+    "lattice": lattice,
+    "social": social,
+    "hub": hub,
+    "repeated": repeated,
+}
+
+
+def classed(
+    seed: int,
+    *,
+    nodes: int = 3000,
+    classes: int = 8,
+    signal: float = 1.0,
+    same: float = 0.8,
+    shares: Array | None = None,
+    train: float = 0.1,
+    step: int = 0,
+) -> Nodes:
+    """Classes of nodes. A link leads with the chance ``same`` to the class ``step`` further, else anywhere.
+
+    ``signal``: how far the means of the features of classes are apart, in standard deviations of one number.
+    """
+    rng = np.random.default_rng(seed)
+    y = rng.choice(classes, nodes, p=shares)
+    members = [np.flatnonzero(y == c) for c in range(classes)]
+    source = rng.integers(nodes, size=4 * nodes)
+    near = np.array([rng.choice(members[c]) for c in (y[source] + step) % classes])
+    target = np.where(rng.random(len(source)) < same, near, rng.integers(nodes, size=len(source)))
+    means = rng.normal(size=(classes, WIDTH)) * signal / np.sqrt(2 * WIDTH)
+    x = (means[y] + rng.normal(size=(nodes, WIDTH))).astype(np.float32)
+    order = rng.permutation(nodes)
+    at = [int(train * nodes), int((train + 0.2) * nodes)]
+    return Nodes(np.stack([source, target], 1), x, y, np.split(order, at))
+
+
+def in_order(graph: Nodes) -> Nodes:
+    """The graph with ids in the order of classes."""
+    order = np.argsort(graph.y, kind="stable")
+    called = np.argsort(order)
+    return Nodes(called[graph.edges], graph.x[order], graph.y[order], [called[part] for part in graph.splits])
+
+
+def two_hops(seed: int, nodes: int = 2000, classes: int = 4) -> Nodes:
+    """People and the pages they read. Pages have no features; a person's class is seen at other readers alone."""
+    graph = classed(seed, nodes=nodes, classes=classes, signal=1.5)
+    rng = np.random.default_rng(seed + 1)
+    pages = nodes
+    topic = rng.integers(classes, size=pages)
+    by = [np.flatnonzero(topic == c) for c in range(classes)]
+    person = np.repeat(np.arange(nodes), 6)
+    page = np.where(
+        rng.random(len(person)) < 0.8, [rng.choice(by[c]) for c in graph.y[person]], rng.integers(pages, size=len(person))
+    )
+    x = np.concatenate([graph.x, np.zeros((pages, graph.x.shape[1]), np.float32)])
+    y = np.concatenate([graph.y, np.full(pages, -1)])
+    return Nodes(np.stack([person, nodes + page], 1), x, y, graph.splits)
+
+
+def several(seed: int) -> Nodes:
+    """Each node has any of 12 classes, one and a half on average; links lead to nodes that share one."""
+    rng = np.random.default_rng(seed)
+    nodes, classes = 3000, 12
+    y = rng.random((nodes, classes)) < 1.5 / classes
+    y[np.arange(nodes), rng.integers(classes, size=nodes)] = True
+    members = [np.flatnonzero(y[:, c]) for c in range(classes)]
+    source = rng.integers(nodes, size=4 * nodes)
+    near = np.array([rng.choice(members[rng.choice(np.flatnonzero(y[s]))]) for s in source])
+    target = np.where(rng.random(len(source)) < 0.8, near, rng.integers(nodes, size=len(source)))
+    x = (y @ rng.normal(size=(classes, WIDTH)) / 4 + rng.normal(size=(nodes, WIDTH))).astype(np.float32)
+    return Nodes(np.stack([source, target], 1), x, y.astype(np.int8), np.split(rng.permutation(nodes), [300, 900]))
+
+
+def one_region(seed: int) -> Nodes:
+    """Regions, each with all classes; training and validation nodes are of one region, test nodes of the others."""
+    rng = np.random.default_rng(seed)
+    parts = [classed(seed + 10 * k, nodes=1500, classes=5, signal=0) for k in range(4)]
+    means = rng.normal(size=(5, 64)) * 1.2 / np.sqrt(128)
+    edges = np.concatenate([part.edges + 1500 * k for k, part in enumerate(parts)])
+    across = rng.integers(6000, size=(600, 2))
+    y = np.concatenate([part.y for part in parts])
+    x = np.concatenate([part.x for part in parts]) + means[y].astype(np.float32)
+    first = rng.permutation(1500)
+    return Nodes(np.concatenate([edges, across]), x, y, [first[:750], first[750:], np.arange(1500, 6000)])
+
+
+def isolated(seed: int) -> Nodes:
+    """A third of the nodes has no edge: their features are all there is."""
+    graph = classed(seed, signal=3.0)
+    alone = np.random.default_rng(seed + 2).random(len(graph.y)) < 1 / 3
+    return Nodes(graph.edges[~alone[graph.edges].any(1)], graph.x, graph.y, graph.splits)
+
+
+NODES: dict[str, Callable[[int], Nodes]] = {
+    "strong": lambda seed: classed(seed, signal=3.0),
+    "weak": lambda seed: classed(seed, signal=1.0),
+    "scaled": lambda seed: (lambda g: Nodes(g.edges, 100 * g.x + 50, g.y, g.splits))(classed(seed, signal=2.0)),
+    "other-class": lambda seed: classed(seed, signal=2.0, step=1),
+    "any-class": lambda seed: classed(seed, signal=2.0, same=0.0),
+    "rare-classes": lambda seed: classed(
+        seed, signal=2.0, shares=np.array([0.8, 0.1, 0.05, 0.02, 0.01, 0.01, 0.005, 0.005]), train=0.2
+    ),
+    "sorted": lambda seed: in_order(classed(seed, signal=1.0)),
+    "few-trained": lambda seed: classed(seed, signal=1.5, train=0.02),
+    "two-hops": two_hops,
+    "several": several,
+    "one-region": one_region,
+    "isolated": isolated,
+}

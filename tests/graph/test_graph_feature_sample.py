@@ -1,0 +1,26 @@
+"""A sample of features says what all of them say, where they are alike; stored types are read as numbers."""
+
+import numpy as np
+import pytest
+
+from marius_lite.graph import feature_sample
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.feature_sample import sampled
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("bytes_read", [64, 4 << 20])
+def test_signs_zeros_and_sizes(cli, tmp_path, monkeypatch, dtype, bytes_read):
+    monkeypatch.setattr(feature_sample, "SAMPLED", bytes_read)
+    rng = np.random.default_rng(2)
+    words = np.where(rng.random((500, 20)) < 0.3, 3.0, 0.0).astype(np.float32)
+    np.save(tmp_path / "edges.npy", rng.integers(500, size=(900, 2)))
+    for name, x in (("words", words), ("signed", words - 1)):
+        np.save(tmp_path / "x.npy", x)
+        options = ["--output", tmp_path / name, "--partitions", "3", "--feature-dtype", dtype]
+        assert cli("preprocess", tmp_path / "edges.npy", "--features", tmp_path / "x.npy", *options) == 0
+        found = sampled(Dataset.open(tmp_path / name).features)
+        assert found.counts == (name == "words")
+        assert found.negative == (name == "signed")
+        exact = (float((x == 0).mean()), float(np.sqrt(np.square(x.astype(np.float64)).mean())))
+        assert (found.zeros, found.size) == pytest.approx(exact, abs=0.3 if bytes_read == 64 else 0.01)

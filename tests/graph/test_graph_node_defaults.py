@@ -1,0 +1,70 @@
+"""Settings for classes of nodes follow from the features and the number of training nodes, unless they are given."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from marius_lite.config.load import load
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.defaults import config_for
+
+RNG = np.random.default_rng(0)
+DENSE = RNG.normal(size=(60, 8)).astype(np.float32)
+WORDS = (RNG.random((60, 8)) < 0.2).astype(np.float32)
+LARGE = 100 * np.abs(DENSE)
+
+
+@pytest.fixture
+def classed(cli, tmp_path):
+    def made(x, y=None, trained=20):
+        pairs = [(i, (i * j + 1) % len(x)) for i in range(len(x)) for j in range(1, 4)]
+        np.save(tmp_path / "edges.npy", np.array(pairs))
+        np.save(tmp_path / "x.npy", x)
+        np.save(tmp_path / "y.npy", np.arange(len(x)) % 3 if y is None else y)
+        for name, ids in (("train", range(trained)), ("valid", range(trained, trained + 10))):
+            np.save(tmp_path / f"{name}.npy", np.array(ids))
+        tables = [f"--{option}={tmp_path / file}" for option, file in (("features", "x.npy"), ("labels", "y.npy"))]
+        nodes = [f"--{name}-nodes={tmp_path / name}.npy" for name in ("train", "valid")]
+        arguments = ["preprocess", tmp_path / "edges.npy", "--output", tmp_path / "data", "--overwrite", *tables, *nodes]
+        assert cli(*arguments, "--partitions", "2") == 0
+        return Dataset.open(tmp_path / "data")
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("x", "gcn", "sage"),
+    [(DENSE, False, False), (WORDS, True, False), (LARGE, True, True)],
+    ids=["measurements", "counts", "large"],
+)
+def test_rows_are_divided_by_their_sum_where_that_helps(classed, x, gcn, sage, caplog):
+    dataset = classed(x)
+    for preset, divided in (("gcn", gcn), ("sage", sage)):
+        assert config_for(dataset, f"preset:{preset}").model.normalize_features == divided
+    assert ("features are large (their root mean square is 9" in caplog.text or "is 10" in caplog.text) == (x is LARGE)
+
+
+def test_what_is_given_stays(classed):
+    dataset = classed(DENSE)
+    assert config_for(dataset, "preset:gcn", ["model.normalize_features=true"]).model.normalize_features
+    config = config_for(dataset, "preset:sage", ["training.epochs=7"])
+    assert config == load("preset:sage", ["training.epochs=7"])
+
+
+def test_learned_rows_alone_have_no_features_to_divide(classed):
+    assert not config_for(classed(WORDS), "preset:gcn", ["model.inputs=embeddings"]).model.normalize_features
+
+
+@pytest.mark.parametrize(
+    ("sets", "epochs"),
+    [([], 1000), (["training.batch_size=5"], 250), (["training.batch_size=1"], 50), (["training.method=cluster"], 50)],
+)
+def test_few_training_nodes_have_more_epochs(classed, sets, epochs, caplog):
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        assert config_for(classed(DENSE), "preset:sage", sets).training.epochs == epochs
+    assert ("20 training nodes are" in caplog.text) == (epochs > 50)
+
+
+def test_links_are_not_spoken_of(classed):
+    assert config_for(classed(DENSE), "preset:sage", ["task=link_prediction"]).training.epochs == 50
