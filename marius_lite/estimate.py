@@ -28,7 +28,7 @@ from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.nn.ways import require_way
-from marius_lite.ordering.lanes import kept, rounds_of
+from marius_lite.ordering.lanes import LANES, kept, rounds_of
 from marius_lite.rows.table import table_bytes
 from marius_lite.sampling.windows import windows_of
 from marius_lite.storage.fill import each_adopted
@@ -129,7 +129,7 @@ class MovedSizes:
 
 def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slots: int) -> Iterator[Traffic]:
     """Yield the bytes that each epoch of a run moves."""
-    counted = moves if config.scale.ranks == 1 else moves_of_lanes
+    counted = moves_of_lanes if config.storage.ordering == LANES else moves
     rows = counted(config, plan, partitions, slots, learned=True)
     features = counted(config, plan, partitions, slots, learned=False)
     lists = counted(config, plan, partitions, partitions, learned=False)
@@ -148,7 +148,7 @@ def packed_traffic(config: Config, packing: Packing, sizes: MovedSizes, table: i
     The first one reads the in-edge lists, for degrees or to keep them. Where they stay on disk, each one reads them in passes,
     for batches that are sampled together. ``table``: bytes of all features. ``items``: nodes that an epoch trains.
     """
-    batches = -(-items // config.training.batch_size)
+    batches = -(-items // config.lane_batch)
     packs = batches * packing.batch_bytes
     in_window = packing.window_rows * packing.row_bytes - packing.batch_bytes  # at least, where another batch does not fit
     windows = -(-packs // max(in_window, packing.batch_bytes))

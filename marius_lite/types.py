@@ -97,12 +97,16 @@ class EdgeBatch:
 
 @dataclass(frozen=True, slots=True)
 class NodeBatch:
-    """The nodes of one batch, which are classified. ``nodes``: node ids, (n,) int64."""
+    """The nodes of one batch, which are classified. ``nodes``: node ids, (n,) int64.
+
+    ``share``: which part of the nodes it has that several lanes train at once.
+    """
 
     epoch: int
     step: int
     index: int
     nodes: npt.NDArray[np.int64]
+    share: float = 1.0
 
     @property
     def size(self) -> int:

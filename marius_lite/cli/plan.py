@@ -60,7 +60,8 @@ def _text(result: Mapping[str, Any]) -> str:
     packs = f", at most {size(disk['packs'])} of rows in the order of batches" if "packs" in disk else ""
     batches = f", {result['batches']:,} batches" if "batches" in result else ""
     ranks = result["config"]["scale"]["ranks"]
-    lanes = f" for each of {ranks} lanes" if ranks > 1 else ""
+    each = "process" if result["ordering"] == "node_classification" else f"of {ranks} lanes"
+    lanes = f" for each {each}" if ranks > 1 else ""
     lines = [
         f"{result['nodes']:,} nodes, {result['edges']:,} training edges, {result['relations']:,} relations",
         f"{result['partitions']} partitions, {result['capacity']} resident ({result['ordering']}), "

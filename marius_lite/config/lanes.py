@@ -15,14 +15,28 @@ FEW_CANDIDATES = 0.25
 
 def rules(config: Config) -> Rules:
     """Return the rules for settings that several lanes do not have, or that only they have."""
-    ranks, ordering = config.scale.ranks, config.storage.ordering
+    ranks, every = config.scale.ranks, config.scale.relations_every
+    ordering, method = config.storage.ordering, config.training.method
     several = f"`scale.ranks` is {ranks}, but"
     return [
         (ordering == LANES and ranks == 1, f"`storage.ordering` is {LANES}, but `scale.ranks` is 1: leave one of them out"),
-        (ranks > 1 and ordering not in ("auto", LANES), f"{several} `storage.ordering` is {ordering}: leave it out"),
         (
-            ranks > 1 and config.task != "link_prediction",
-            f"{several} `task` is {config.task}: only link_prediction has several lanes so far, leave it out",
+            ranks > 1 and not config.lanes_see_all and ordering not in ("auto", LANES),
+            f"{several} `storage.ordering` is {ordering}: leave it out",
+        ),
+        (
+            ranks > 1 and config.task not in ("link_prediction", "node_classification"),
+            f"{several} `task` is {config.task}: only link_prediction and node_classification have several lanes, leave it out",
+        ),
+        (
+            ranks > 1 and method != "sampled",
+            f"{several} `training.method` is {method}: lanes train sampled neighbourhoods so far, leave one of them out",
+        ),
+        (every > 1 and ranks == 1, f"`scale.relations_every` is {every}, but `scale.ranks` is 1: leave it out"),
+        (
+            every > 1 and config.encodes,
+            f"`scale.relations_every` is {every}, but `model.encoder` is {config.model.encoder}, whose weights would make fewer "
+            "steps: use a larger `training.batch_size`, or leave it out",
         ),
         (ranks > 1 and "cuda" in config.device, f"{several} `device` is {config.device}: lanes train on the CPU so far"),
         (
@@ -30,6 +44,15 @@ def rules(config: Config) -> Rules:
             f"{several} `training.staleness` is {config.training.staleness}: lanes are in step, use 0",
         ),
     ]
+
+
+def check_rows(config: Config, inputs: str) -> None:
+    """Raise UserError where lanes would share rows that are learned. ``inputs``: what nodes begin with."""
+    if config.lanes_see_all and inputs != "features":
+        raise UserError(
+            f"`scale.ranks` is {config.scale.ranks}, but nodes have learned rows, which lanes would change at the same time: use "
+            "`model.inputs: features` with a dataset that has features, or leave `scale.ranks` out"
+        )
 
 
 def check(config: Config, facts: Facts) -> None:
@@ -45,7 +68,7 @@ def check(config: Config, facts: Facts) -> None:
 def doubtful(config: Config, partitions: int) -> list[str]:
     """Return what makes a model of several lanes worse than that of one, one line each. ``config``: resolved."""
     ranks = config.scale.ranks
-    if ranks == 1:
+    if ranks == 1 or config.lanes_see_all:
         return []
     capacity = int(config.storage.capacity)
     wanted = f"{ranks**2} partitions or a multiple" if has_field(ranks) else "2, 3, 4, 5, 7 or 8 ranks"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import ceil
 from typing import Any, Literal
 
-from marius_lite.config import clusters
+from marius_lite.config import clusters, lanes
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, reached, resident
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
@@ -15,6 +15,7 @@ from marius_lite.config.packing import GROWING_SHARES, LISTS_AT_ONCE, PREPARED, 
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
+from marius_lite.ordering.lanes import in_each_lane
 from marius_lite.ordering.plan import check_node_capacity, make_node_plan
 from marius_lite.sizes import format_bytes
 from marius_lite.types import EpochPlan
@@ -65,6 +66,7 @@ class NodePlanning:
 
     def check(self, config: Config, facts: Facts) -> None:
         nodes, weights = _nodes(facts), config.loss.class_weights
+        lanes.check_rows(config, inputs_of(config, facts))
         if config.loss.name not in ("auto", loss := loss_of(nodes)):
             several = "any number of classes" if nodes.multi_label else "one class"
             raise UserError(
@@ -83,6 +85,11 @@ class NodePlanning:
         exact = self._exact(config, facts, budget, whole)
         if exact:
             return exact
+        if config.lanes_see_all and not whole:
+            raise UserError(
+                f"`scale.ranks` is {config.scale.ranks}, but `sampling.scope` is resident and not all partitions are: lanes "
+                "see all nodes, use `sampling.scope: exact`, or more `storage.memory`"
+            )
         if config.sampling.refresh_epochs > 1 and not whole:
             raise UserError(
                 f"`sampling.refresh_epochs` is {config.sampling.refresh_epochs}, but neighbours are drawn among resident "
@@ -133,14 +140,19 @@ class NodePlanning:
                 f"this needs {format_bytes(memory.total)} ({memory.told()}), `storage.memory` is {format_bytes(budget)}: "
                 "raise it, or lower training.batch_size or sampling.fanouts"
             )
-        if asked:
-            asking = "`sampling.scope` is exact" if config.sampling.scope == "exact" else "`sampling.lists` is disk"
-            raise UserError(f"{asking}, but {reason}")
+        if asked or config.lanes_see_all:
+            asking = {
+                "`sampling.scope` is exact": config.sampling.scope == "exact",
+                "`sampling.lists` is disk": on_disk,
+                f"`scale.ranks` is {config.scale.ranks}, whose lanes see all nodes": True,
+            }
+            raise UserError(f"{next(said for said, so in asking.items() if so)}, but {reason}")
         return None
 
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
         seen, ordering = _seen(config, partitions), config.storage.ordering
-        return make_node_plan(ordering, partitions, seen, training, config.training.seed, epoch)
+        plan = make_node_plan(ordering, partitions, seen, training, config.training.seed, epoch)
+        return in_each_lane(plan, config.scale.ranks) if config.lanes_see_all else plan
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
         return node_sizes(config, facts, _nodes(facts), capacity)
@@ -180,7 +192,7 @@ def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) ->
     if config.trains_clusters:
         graph = replace(graph, edges=clusters.most_edges(facts.bucket_counts, capacity))
     return EncoderSizes(
-        min(config.training.batch_size, graph.nodes),
+        min(config.lane_batch, graph.nodes),
         graph,
         input_width(config, facts),
         nodes.classes,
@@ -227,7 +239,7 @@ def exact_memory(config: Config, facts: Facts, capacity: int, room: int | None) 
     rows = capacity * facts.rows_per_partition
     reach, drawn = reached(config, sizes.seeds, sizes.graph)
     disk = None if config.storage.packs_disk == "auto" else config.storage.packs_disk
-    batches = -(-nodes.training // config.training.batch_size)
+    batches = -(-nodes.training // config.lane_batch)
     table = PackedTable(facts.nodes, facts.features, disk, config.sampling.refresh_epochs, batches)
     packing = table.packing((reach[-1], sum(drawn)), rows)
     if disk is not None and packing.disk > disk:
@@ -261,7 +273,7 @@ def epoch_cost(config: Config, facts: Facts, memory: MemoryPlan, lists: str) -> 
     """
     nodes, packing = _nodes(facts), memory.packing
     assert packing is not None
-    batches = -(-nodes.training // config.training.batch_size)
+    batches = -(-nodes.training // config.lane_batch)
     sizes = node_sizes(config, facts, nodes, facts.partitions)
     _, drawn = reached(config, sizes.seeds, sizes.graph)
     packs = batches * (packing.batch_bytes - min(packing.hot / facts.nodes, 1) * packing.cold * packing.row_bytes)

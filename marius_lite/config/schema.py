@@ -36,7 +36,7 @@ class TrainingSection(Section):
         "auto", description="layerwise: epochs of each layer but the last, which has the others; auto: epochs / layers"
     )
     batch_size: PositiveInt = Field(
-        10000, description="edges in a batch, which lanes share (scale.ranks); nodes in node classification"
+        10000, description="edges, or nodes in node classification, in a batch, which lanes share (scale.ranks)"
     )
     even_batches: bool = Field(
         True,
@@ -134,9 +134,16 @@ class ScaleSection(Section):
 
     ranks: PositiveInt = Field(
         1,
-        description="lanes that train at the same time, each with its own partitions, memory and threads; one process may train "
-        "all of them, or several processes some each, with the same result (link prediction on the CPU). Lanes share a "
-        "batch: each trains a part of it, and its chunks, then the relations change by the sum of what all learned",
+        description="lanes that train at the same time on the CPU; one process may train all of them, or several processes some "
+        "each, with the same result. Lanes share a batch: each trains a part of it, and its chunks, then weights change by the "
+        "sum of what all learned. In link prediction each lane has its own partitions, memory and threads; in node "
+        "classification by features each process has",
+    )
+    relations_every: PositiveInt = Field(
+        1,
+        description="batches of each lane between two steps of the relations, which then take the sum of what all lanes learned "
+        "from all of them. With more, processes meet less often, and relations make fewer steps: the result changes. Link "
+        "prediction without an encoder",
     )
 
 
@@ -231,8 +238,13 @@ class Config(Section):
 
     @property
     def lane_batch(self) -> int:
-        """Edges of a lane's batch: its share of `training.batch_size`."""
+        """Edges or nodes of a lane's batch: its share of `training.batch_size`."""
         return -(-self.training.batch_size // self.scale.ranks)
+
+    @property
+    def lanes_see_all(self) -> bool:
+        """Whether several lanes train on rows that are only read: each sees all, and has a share of each batch."""
+        return self.scale.ranks > 1 and self.task == "node_classification"
 
     @property
     def lane_chunks(self) -> int:

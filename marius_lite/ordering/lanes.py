@@ -12,6 +12,7 @@ same rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -52,6 +53,12 @@ def make_lanes_plan(lanes: int, partitions: int, capacity: int, run_seed: int, e
                 steps.append(Step(len(steps), tuple(sorted(state)), tuple(load), tuple(evict), buckets, (), lane, t))
         resident[len(matches) :] = [frozenset()] * (lanes - len(matches))  # without a match a lane gives all up
     return EpochPlan(LANES, partitions, capacity, epoch, tuple(steps))
+
+
+def in_each_lane(plan: EpochPlan, lanes: int) -> EpochPlan:
+    """Return a plan of one step as that of several lanes: all see the same partitions, and share what is trained."""
+    (step,) = plan.steps
+    return replace(plan, steps=tuple(replace(step, index=lane, lane=lane) for lane in range(lanes)))
 
 
 def rounds_of(plan: EpochPlan, lanes: int) -> list[list[list[Step]]]:

@@ -64,7 +64,7 @@ def layers_seconds(data: Dataset, config: Config, memory: MemoryPlan, rates: Dis
     """
     nodes, total = data.manifest.nodes, pass_bytes(data, config) / rates.read
     model, count, epochs = first_model(data, config), layerwise.layers(config), config.training.epochs
-    batches = -(-data.node_counts["train"] // config.training.batch_size)
+    batches = -(-data.node_counts["train"] // config.lane_batch)
     for layer, (width, gathered) in enumerate(widths_of(data, config)):
         written = 4 * nodes * (width + gathered)
         total += nodes * _added(data, config, width) + written * rates.pack

@@ -117,7 +117,7 @@ def _price(data: Dataset, given: Config, way: str, rates: DiskRates | None, fold
         return price
     if way == ONCE:
         return replace(price, seconds=layers_seconds(data, settings, memory, rates, folder))
-    batches = -(-planning_of(settings).items(facts_of(data, settings, cuda=False)) // settings.training.batch_size)
+    batches = -(-planning_of(settings).items(facts_of(data, settings, cuda=False)) // settings.lane_batch)
     times = batch_times(data, settings, memory, first_model(data, settings), folder)
     if memory.packing is None:
         moved = price.read / rates.read

@@ -47,9 +47,27 @@ def drawn_in(epoch: int, refresh: int) -> int:
     return epoch - epoch % refresh
 
 
-def node_batches(epoch: int, window: Window, ids: Ids, run_seed: int, start: int, refresh: int = 1) -> Iterator[NodeBatch]:
-    """The window's batches from index ``start`` on, its nodes shuffled. ``refresh``: see `drawn_in`."""
-    drawn = generator_for(run_seed, "shuffle", drawn_in(epoch, refresh), window.step, window.first_batch)
-    order = drawn.permutation(len(ids))
+def nodes_of_lane(nodes: int, lane: int, lanes: int) -> int:
+    """Return how many of the training nodes a lane has."""
+    return len(range(lane, nodes, lanes))
+
+
+def step_of_draws(step: int, lanes: int) -> int:
+    """Return the step that a step's draws follow from. Lanes draw as if they were one: their steps are one step of their plan."""
+    return 0 if lanes > 1 else step
+
+
+def node_batches(
+    epoch: int, window: Window, ids: Ids, run_seed: int, start: int, refresh: int = 1, lanes: int = 1
+) -> Iterator[NodeBatch]:
+    """The window's batches from index ``start`` on, its nodes shuffled. ``refresh``: see `drawn_in`.
+
+    Where there are several ``lanes``, the window's step says which one has it. The batches of all with the same index have the
+    nodes that a batch of one lane has, which is as large as all of them.
+    """
+    drawn = generator_for(run_seed, "shuffle", drawn_in(epoch, refresh), step_of_draws(window.step, lanes), window.first_batch)
+    order, together = drawn.permutation(len(ids)), window.cut.size * lanes
+    own = order[window.step :: lanes] if lanes > 1 else order
     for index, part in batch_slices(window, start):
-        yield NodeBatch(epoch, window.step, index, ids[order[part]])
+        nodes = ids[own[part]]
+        yield NodeBatch(epoch, window.step, index, nodes, len(nodes) / min(together, len(ids) - index * together))

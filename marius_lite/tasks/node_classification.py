@@ -21,7 +21,7 @@ from marius_lite.graph.plans import plans_of
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows
-from marius_lite.sampling.node_batches import drawn_in, node_batches, node_window
+from marius_lite.sampling.node_batches import drawn_in, node_batches, node_window, nodes_of_lane, step_of_draws
 from marius_lite.sampling.windows import Window
 from marius_lite.seeds import seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
@@ -113,11 +113,14 @@ class NodeLearning:
         """Do nothing: each window brings its training nodes."""
 
     def windows(self, step: Step) -> list[Window]:
-        return [node_window(step.index, len(self._training.of(step.targets)), self._config.training.batch_size)]
+        nodes = nodes_of_lane(len(self._training.of(step.targets)), step.lane, self._config.scale.ranks)
+        return [node_window(step.index, nodes, self._config.lane_batch)]
 
     def open(self, epoch: int, window: Window, following: Window | None) -> NodeWindow:
         targets, config = self._plans(epoch).steps[window.step].targets, self._config
-        return NodeWindow(window, epoch, self._training.of(targets), config.training.seed, config.sampling.refresh_epochs)
+        return NodeWindow(
+            window, epoch, self._training.of(targets), config.training.seed, config.sampling.refresh_epochs, config.scale.ranks
+        )
 
     def foresee(self, batches: Sequence[NodeBatch]) -> None:
         self._representation.foresee([(batch.nodes, self._neighbours_seed(batch)) for batch in batches])
@@ -129,7 +132,8 @@ class NodeLearning:
 
     def _neighbours_seed(self, batch: NodeBatch) -> int:
         drawn = drawn_in(batch.epoch, self._config.sampling.refresh_epochs)
-        return seed_for(self._config.training.seed, "neighbours", drawn, batch.step, batch.index)
+        step = step_of_draws(batch.step, self._config.scale.ranks)
+        return seed_for(self._config.training.seed, "neighbours", drawn, step, batch.index)
 
     @property
     def generators(self) -> Sequence[torch.Generator]:
@@ -143,7 +147,7 @@ class NodeLearning:
         sample = prepared.sampled.sample
         if sample is None or not self._representation.pads:
             return None
-        return prepared.sampled.seeds, *sample.hop_nodes.tolist(), *sample.hop_edges.tolist()
+        return prepared.batch.size, self._share(prepared), *sample.hop_nodes.tolist(), *sample.hop_edges.tolist()
 
     def repeated(self, prepared: PreparedBatch[PreparedPlaces], batches: int) -> None:
         self._representation.count(prepared.sampled, batches)
@@ -157,7 +161,14 @@ class NodeLearning:
     ) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
         vectors = self._representation.vectors_of_nodes(prepared.sampled, arrived)
         loss, d_scores = self._model.gradients(vectors.values, arrived.tensor("labels"))
-        return loss, vectors.backward([d_scores])
+        # The loss is a mean: the sum of all lanes' gradients is then that of the mean over the nodes of all.
+        share = self._share(prepared)
+        return loss, vectors.backward([d_scores if share == 1 else d_scores * share])
+
+    def _share(self, prepared: PreparedBatch[PreparedPlaces]) -> float:
+        """Return the share of the nodes of a batch that this lane trains."""
+        assert isinstance(prepared.batch, NodeBatch)
+        return prepared.batch.share
 
     def evaluate(self) -> dict[str, Any]:
         checksums, learned, config = self._rows.flush(), self._rows.learned, self._config
@@ -176,16 +187,17 @@ class NodeLearning:
 
 @dataclass(frozen=True)
 class NodeWindow:
-    """The training nodes of a step. ``refresh``: epochs that have the same batches."""
+    """The training nodes of a step. ``refresh``: epochs that have the same batches. ``lanes``: see `node_batches`."""
 
     window: Window
     epoch: int
     ids: Ids
     seed: int
     refresh: int = 1
+    lanes: int = 1
 
     def batches(self, start: int) -> Iterator[NodeBatch]:
-        return node_batches(self.epoch, self.window, self.ids, self.seed, start, self.refresh)
+        return node_batches(self.epoch, self.window, self.ids, self.seed, start, self.refresh, self.lanes)
 
     def touched(self) -> Ids:
         return self.ids[:0]  # they are few: most rows that batches touch are their neighbours'

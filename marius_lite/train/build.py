@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from marius_lite.checkpoint.run_folder import RunFolder
@@ -48,7 +50,7 @@ def build(
 ) -> Parts:
     """Return the parts of a stage of a run. Its rows are the dataset's features, the learned rows in ``table``, or both.
 
-    ``shared``: the weights, where this is one of several lanes.
+    ``shared``: the weights, where there are several lanes.
     """
     dataset, config = stage.dataset, stage.config
     task, device = task_of(config), check_device(config.device)
@@ -82,16 +84,19 @@ def build(
 
 
 def build_lanes(
-    run: RunFolder, stage: TrainingStage, memory: MemoryPlan, metrics: MetricsLog, table: RowTable | None, lanes: int
+    run: RunFolder, stage: TrainingStage, memory: MemoryPlan, metrics: MetricsLog, table: RowTable | None, lanes: Sequence[int]
 ) -> list[Parts]:
-    """Return the parts of so many lanes of a stage. They have the model and its optimizer in common; one lane alone owns them."""
+    """Return the parts of some lanes of a stage: of each one, or of all where they share the rows.
+
+    They have the weights in common. A lane that has no others owns them.
+    """
     if stage.config.scale.ranks == 1:
         return [build(run, stage, memory, metrics, table)]
-    optimizer = dense_optimizer(stage.config, stage.model)
+    weights = SharedWeights(dense_optimizer(stage.config, stage.model), stage.model)
     made: list[Parts] = []
     try:
-        for _ in range(lanes):
-            made.append(build(run, stage, memory, metrics, table, SharedWeights(optimizer)))
+        for each in [lanes] if stage.config.lanes_see_all else [[lane] for lane in lanes]:
+            made.append(replace(build(run, stage, memory, metrics, table, weights), lanes=each))
     except BaseException:
         for parts in made:
             parts.close()

@@ -9,9 +9,12 @@ Every process keeps the same state and the same weights. Whether it is time to s
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import torch
@@ -29,8 +32,8 @@ from marius_lite.train.processes import Processes
 from marius_lite.train.trainer import Trainer
 from marius_lite.types import EpochPlan, Step
 
-HEAD = 7
-"""Numbers, float64, that stand before the gradients of a turn."""
+HEAD, OF_BATCH = 3, 4
+"""Numbers, float64, that stand before what a lane learned in a turn, and for each of its batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,53 +44,55 @@ class LaneBatch:
     step: int
     index: int
     size: int
+    loss: float
+
+    @classmethod
+    def of(cls, finished: Finished) -> LaneBatch:
+        at = finished.batch
+        return cls(at.epoch, at.step, at.index, at.size, finished.loss)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a lane says in a turn: the ``batch`` that it has trained and its ``loss``; None where its round is over.
+    """What a lane says in a turn: the ``batches`` that it has trained; none where its round is over.
 
     ``learned``: its part of a step of the weights. ``signum``: the signal that asks its process to stop; 0: none did. ``due``:
     whether its process would save a checkpoint now.
     """
 
-    batch: LaneBatch | None
-    loss: float
+    batches: Sequence[LaneBatch]
     learned: Tensor
     signum: int
     due: bool
 
-    @classmethod
-    def of(cls, finished: Finished | None, learned: Tensor, signum: int | None, due: bool) -> Turn:
-        if finished is None:
-            return cls(None, 0.0, learned, signum or 0, due)
-        at = finished.batch
-        return cls(LaneBatch(at.epoch, at.step, at.index, at.size), finished.loss, learned, signum or 0, due)
-
-    def vector(self) -> Tensor:
-        """Return it as float32 numbers, whose first ones stand for float64."""
-        at = (1, self.batch.step, self.batch.index, self.batch.size) if self.batch else (0, 0, 0, 0)
-        head = torch.tensor([*at, self.loss, self.signum, self.due], dtype=torch.float64)
-        return torch.cat([head.view(torch.float32), self.learned])
+    def vector(self, most: int) -> Tensor:
+        """Return it as float32 numbers, whose first ones stand for float64. ``most``: batches of a turn, at most."""
+        batches = [number for each in self.batches for number in (each.step, each.index, each.size, each.loss)]
+        head = [self.signum, self.due, len(self.batches), *batches, *[0.0] * (OF_BATCH * most - len(batches))]
+        return torch.cat([torch.tensor(head, dtype=torch.float64).view(torch.float32), self.learned])
 
     @classmethod
-    def read(cls, vector: Tensor, epoch: int) -> Turn:
+    def read(cls, vector: Tensor, epoch: int, most: int) -> Turn:
         """Return what `vector` was made of."""
-        there, step, index, size, loss, signum, due = vector[: 2 * HEAD].clone().view(torch.float64).tolist()
-        batch = LaneBatch(epoch, int(step), int(index), int(size)) if there else None
-        return cls(batch, loss, vector[2 * HEAD :], int(signum), bool(due))
+        head = HEAD + OF_BATCH * most
+        signum, due, count, *numbers = vector[: 2 * head].clone().view(torch.float64).tolist()
+        each = [numbers[OF_BATCH * place : OF_BATCH * (place + 1)] for place in range(int(count))]
+        batches = [LaneBatch(epoch, int(step), int(index), int(size), loss) for step, index, size, loss in each]
+        return cls(batches, vector[2 * head :], int(signum), bool(due))
 
 
 class LanesTrainer(Trainer):
     """Trains this process's ``lanes`` from ``state`` on, in step with those of the other ``processes``."""
 
     def __init__(self, lanes: Sequence[Parts], state: State, processes: Processes):
-        super().__init__(lanes[0], state, lanes[1:])
-        self._all = self.config.scale.ranks
-        self._lanes = [Lane(parts, self._interrupted_here) for parts in lanes]
-        self._weights, self._processes, self.writes = self._lanes[0].weights, processes, processes.is_first
-        self._mine = processes.lanes(self._all)
+        assert lanes[0].shared is not None
+        self._lanes, self._weights = [Lane(parts) for parts in lanes], lanes[0].shared
+        self._processes, self.writes = processes, processes.is_first
         self._said: tuple[int | None, bool] = (None, False)
+        self._handed_over, self._of_others = 0.0, Counter[str]()
+        super().__init__(lanes[0], state, lanes[1:], self._counted)
+        self._all, self._every = self.config.scale.ranks, self.config.scale.relations_every
+        self._weights.hold()
         self._expect(state.checksums)
 
     def _train_epoch(self, plan: EpochPlan) -> None:
@@ -107,8 +112,8 @@ class LanesTrainer(Trainer):
         at, first = self.state.cursor.batch, self._lanes[0]
         edges = sum(first.edges_before(steps, first.batches(steps)) for steps in by_lane)
         rates = self._set_rates_for(self.state.edges - sum(first.edges_before(steps, at) for steps in by_lane), edges)
-        for number, lane in zip(self._mine, self._lanes):
-            lane.begin(epoch, by_lane[number], at)
+        for lane in self._lanes:
+            lane.begin(epoch, by_lane, at)
         with products_in(self.config.training.precision):
             while self._train_turn(epoch, {} if at else rates):
                 rates = {}
@@ -117,26 +122,33 @@ class LanesTrainer(Trainer):
                     self._stop_if_asked()
 
     def _train_turn(self, epoch: int, rates: dict[str, float]) -> bool:
-        """Train a batch of each lane. Returns whether there was any. ``rates``: the learning rates, where they are new."""
-        mine = [Turn.of(lane.train_batch(), lane.weights.taken, *self._asked()).vector() for lane in self._lanes]
-        turns = [Turn.read(vector, epoch) for vector in self._processes.vectors(mine, self._all)]
+        """Train a turn's batches of each lane. Returns whether there was any. ``rates``: learning rates, where they are new."""
+        mine = [self._turn_of(lane).vector(self._every) for lane in self._lanes for _ in lane.parts.lanes]
+        given = self._processes.vectors(mine, self._all, self._weights.width)
+        turns = [Turn.read(vector, epoch, self._every) for vector in given]
         self._said = max(turn.signum for turn in turns) or None, any(turn.due for turn in turns)
-        trained = [turn for turn in turns if turn.batch]
+        trained = [turn for turn in turns if turn.batches]
         self._weights.step_together([turn.learned for turn in trained])
-        for turn in trained:
-            assert turn.batch is not None
-            loss_sum, edges = self.state.loss_sum + turn.loss * turn.batch.size, self.state.edges + turn.batch.size
+        for batch in (each for turn in trained for each in turn.batches):
+            loss_sum, edges = self.state.loss_sum + batch.loss * batch.size, self.state.edges + batch.size
             self.state = replace(self.state, loss_sum=loss_sum, edges=edges)
-            self._meter.batch(turn.batch, turn.loss, self.state, rates if turn is trained[0] else {})
-        if trained:
-            self._move(replace(self.state.cursor, batch=self.state.cursor.batch + 1))
+            self._meter.batch(batch, batch.loss, self.state, rates)
+            rates = {}
+        batches = max(len(turn.batches) for turn in turns)
+        self._move(replace(self.state.cursor, batch=self.state.cursor.batch + batches))
         return bool(trained)
+
+    def _turn_of(self, lane: Lane) -> Turn:
+        batches = [LaneBatch.of(each) for each in islice(iter(lane.train_batch, None), self._every)]
+        signum, due = self._asked()
+        return Turn(batches, self._weights.take(), signum or 0, due)
+
+    def _counted(self) -> dict[str, float]:
+        """Return what the other processes have moved so far, and what it cost to go in step with them."""
+        return {**self._of_others, "hand_over_s": self._handed_over, **self._processes.counters()}
 
     def _rated(self) -> Iterable[Rated]:
         return [each for lane in self._lanes for each in lane.parts.rates]
-
-    def _interrupted_here(self) -> bool:
-        return super()._signum() is not None
 
     def _asked(self) -> tuple[int | None, bool]:
         """Return what this process would do by itself: the signal that asks it to stop, and whether a checkpoint is due."""
@@ -156,15 +168,21 @@ class LanesTrainer(Trainer):
     def _hand_over(self, following: Sequence[Sequence[Step]]) -> None:
         """Write the rows that other lanes train in the ``following`` round, by lane, and tell all. After the last: all rows."""
         if following:
-            written = [lane.hand_over(following[number]) for number, lane in zip(self._mine, self._lanes)]
+            start = time.perf_counter()
+            written = [lane.hand_over(following) for lane in self._lanes]
+            self._handed_over += time.perf_counter() - start
             self._agree(self._of_all(written))
         else:
             self._agree(self._flush())
 
     def _agree(self, checksums: dict[int, int]) -> None:
-        """Take note of the files that all lanes have written, and of what all processes are asked for."""
-        said = self._processes.gathered(self._asked())
-        self._said = max(signum or 0 for signum, _ in said) or None, any(due for _, due in said)
+        """Take note of the files that all lanes have written, of what all processes are asked for, and of what they counted."""
+        counted = Counter[str]()
+        for lane in self._lanes:
+            counted.update({key: value for key, value in lane.parts.work.counters().items() if not key.endswith("_s")})
+        said = self._processes.gathered((*self._asked(), counted))
+        self._said = max(signum or 0 for signum, _, _ in said) or None, any(due for _, due, _ in said)
+        self._of_others = sum((each for _, _, each in said), Counter()) - counted
         self.state = replace(self.state, checksums={**self.state.checksums, **checksums})
         self._expect(self.state.checksums)
 

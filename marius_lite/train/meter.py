@@ -7,7 +7,7 @@ configuration, interrupted or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -49,11 +49,14 @@ T = TypeVar("T")
 
 
 class Meter:
-    """Measures a run, from ``state`` on. ``others``: what else this process trains, where a run has several lanes."""
+    """Measures a run, from ``state`` on.
 
-    def __init__(self, parts: Parts, state: State, others: Sequence[Work] = ()):
+    ``others``: what else this process trains, where a run has several lanes. ``also``: returns what is counted beside.
+    """
+
+    def __init__(self, parts: Parts, state: State, others: Sequence[Work] = (), also: Callable[[], Mapping[str, float]] = dict):
         self._log = parts.metrics
-        self._works = [parts.work, *others]
+        self._works, self._also = [parts.work, *others], also
         self._timeline = Timeline()
         self._edge_wait = 0.0
         self._unit = planning_of(parts.config).unit
@@ -164,8 +167,8 @@ class Meter:
         return self._edge_wait + self._counters()["wait_s"]
 
     def _counters(self) -> dict[str, float]:
-        counted = [work.counters() for work in self._works]
-        return {key: sum(each[key] for each in counted) for key in counted[0]}
+        counted = [*(work.counters() for work in self._works), self._also()]
+        return {key: sum(each.get(key, 0) for each in counted) for key in {**counted[0], **counted[-1]}}
 
     def _reading(self, edges: int) -> dict[str, float]:
         counters = self._counters()

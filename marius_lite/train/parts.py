@@ -31,7 +31,7 @@ class Parts:
 
     ``first_epoch``: the epoch with which schedules of learning rates begin. ``epochs``: those of the whole run.
 
-    ``shared``: the weights, where these are the parts of one of several lanes.
+    ``shared``: the weights, where a run has several lanes, and these are the parts of ``lanes``.
     """
 
     run: RunFolder
@@ -45,6 +45,7 @@ class Parts:
     first_epoch: int = 0
     epochs: int = 0
     shared: SharedWeights | None = None
+    lanes: Sequence[int] = (0,)
 
     def dense_state(self) -> dict[str, torch.Tensor]:
         """Return every dense tensor of the run by name: weights and the optimizer's state."""

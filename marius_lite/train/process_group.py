@@ -20,6 +20,7 @@ from torch import Tensor
 
 from marius_lite.errors import EndedElsewhere, RunError, UserError
 from marius_lite.machine_process import MachineProcess
+from marius_lite.train.touched_rows import TouchedRows
 
 T = TypeVar("T")
 
@@ -43,6 +44,8 @@ class ProcessGroup:
 
     def __init__(self, place: MachineProcess):
         self._place, self.is_first = place, place.rank == 0
+        self._seconds, self._bytes = 0.0, 0
+        self._rows: TouchedRows | None = None
         try:
             store = _store(place, is_host=self.is_first and not place.has_store)
             dist.init_process_group("gloo", store=store, rank=place.rank, world_size=place.count, timeout=CALL)
@@ -58,14 +61,24 @@ class ProcessGroup:
     def lanes(self, count: int) -> range:
         return MachineProcess.lanes_of(count, self._place.rank, self._place.count)
 
-    def vectors(self, mine: Sequence[Tensor], lanes: int) -> list[Tensor]:
+    def vectors(self, mine: Sequence[Tensor], lanes: int, width: int) -> list[Tensor]:
+        if self._rows is None:
+            self._rows = TouchedRows(len(mine[0]), width)
+        return self._rows.exchanged(mine, lambda sent: self._of_all_lanes(sent, lanes))
+
+    def _of_all_lanes(self, mine: Sequence[Tensor], lanes: int) -> list[Tensor]:
+        """Return the vectors of all lanes, in order. ``mine``: those of this process's, of the same size in all."""
         slots = -(-lanes // self._place.count)
         given = torch.zeros((slots, len(mine[0])), dtype=mine[0].dtype)
         torch.stack(list(mine), out=given[: len(mine)])
         all_given = [torch.empty_like(given) for _ in range(self._place.count)]
         self._talk(lambda: dist.all_gather(all_given, given, group=self._group))
+        self._bytes += (self._place.count - 1) * given.nbytes
         each = (len(MachineProcess.lanes_of(lanes, rank, self._place.count)) for rank in range(self._place.count))
         return [vector for given, count in zip(all_given, each) for vector in given[:count]]
+
+    def counters(self) -> dict[str, float]:
+        return {"meet_s": self._seconds, "meet_bytes": self._bytes}
 
     def gathered(self, mine: T) -> list[T]:
         found: list[Any] = [None] * self._place.count
@@ -103,8 +116,10 @@ class ProcessGroup:
             self._launch.set(BEGUN, "")
 
     def _talk(self, call: Callable[[], object]) -> None:
+        start = time.perf_counter()
         try:
             call()
+            self._seconds += time.perf_counter() - start
         except RuntimeError as error:
             raise RunError(
                 f"process {self._place.rank} of {self._place.count} lost another one, which has ended: its own message says why, "

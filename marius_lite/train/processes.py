@@ -23,14 +23,20 @@ class Processes(Protocol):
     def lanes(self, count: int) -> range:
         """Return which of ``count`` lanes are this process's. Those of earlier processes come before them."""
 
-    def vectors(self, mine: Sequence[Tensor], lanes: int) -> list[Tensor]:
-        """Return the vectors of all ``lanes``, in order. ``mine``: those of this process's lanes, of one size and dtype."""
+    def vectors(self, mine: Sequence[Tensor], lanes: int, width: int) -> list[Tensor]:
+        """Return the vectors of all ``lanes``, in order. ``mine``: those of this process's lanes, float32 of one size.
+
+        They end with rows of ``width`` numbers. Rows of zeros need not be sent.
+        """
 
     def gathered(self, mine: T) -> list[T]:
         """Return what each process has given, in order."""
 
     def first(self, call: Callable[[], T]) -> T:
         """Return what ``call`` returns in the first process, where alone it is called. Where it raises something, all end."""
+
+    def counters(self) -> dict[str, float]:
+        """Return the seconds that this process talked with others and waited for them, and the bytes that came from them."""
 
     def close(self) -> None:
         """Part from the others. Each process calls it once all is done; after an error none must."""
@@ -50,7 +56,7 @@ class OneProcess:
     def lanes(self, count: int) -> range:
         return range(count)
 
-    def vectors(self, mine: Sequence[Tensor], lanes: int) -> list[Tensor]:
+    def vectors(self, mine: Sequence[Tensor], lanes: int, width: int) -> list[Tensor]:
         return list(mine)
 
     def gathered(self, mine: T) -> list[T]:
@@ -58,6 +64,9 @@ class OneProcess:
 
     def first(self, call: Callable[[], T]) -> T:
         return call()
+
+    def counters(self) -> dict[str, float]:
+        return {"meet_s": 0.0, "meet_bytes": 0}
 
     def close(self) -> None:
         pass

@@ -156,7 +156,7 @@ def _train_stage(
     """Train a stage from ``state`` on, or from the beginning. Returns the last state. Nothing of its memory stays."""
     saved, ranks = start.saved, stage.config.scale.ranks
     with ExitStack() as stack:
-        lanes = build_lanes(start.folder, stage, start.memory, metrics, table, len(processes.lanes(ranks)))
+        lanes = build_lanes(start.folder, stage, start.memory, metrics, table, processes.lanes(ranks))
         for parts in lanes:
             stack.callback(parts.close)
         parts = lanes[0]
@@ -180,7 +180,7 @@ def _train_stage(
 
 def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None) -> None:
     """Log what is about to be trained, and warn of what may be a mistake."""
-    storage = config.storage
+    storage, ranks = config.storage, config.scale.ranks
     log.info(
         "%s %s: %s nodes, %s training edges; %s of %s partitions resident%s, %s of memory planned%s; on %s, %s thread%s%s",
         f"going on from checkpoint {saved.name} on" if saved else "training on",
@@ -191,7 +191,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         data.partitioning.partitions,
         " by their rows, all by their edges" if memory.packing else f" ({storage.ordering})",
         format_bytes(memory.total),
-        f" for each of {config.scale.ranks} lanes" if config.scale.ranks > 1 else "",
+        " for each process" if config.lanes_see_all else f" for each of {ranks} lanes" if ranks > 1 else "",
         config.device,
         config.training.threads,
         "" if config.training.threads == 1 else "s",

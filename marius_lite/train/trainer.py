@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -32,15 +32,15 @@ from marius_lite.types import EpochPlan, Step
 
 
 class Trainer:
-    """Trains the ``parts`` of a run, from ``state`` on. ``others``: parts that are measured with them."""
+    """Trains the ``parts`` of a run, from ``state`` on. ``others``: parts that are measured with them. ``also``: see `Meter`."""
 
     writes = True
     """Whether this process writes the run's files."""
 
-    def __init__(self, parts: Parts, state: State, others: Sequence[Parts] = ()):
+    def __init__(self, parts: Parts, state: State, others: Sequence[Parts] = (), also: Callable[[], Mapping[str, float]] = dict):
         self.parts, self.state = parts, state
         self.config = parts.config
-        self._meter = Meter(parts, state, [each.work for each in others])
+        self._meter = Meter(parts, state, [each.work for each in others], also)
         self._interrupt = Interrupt()
         self._saved_at = time.monotonic()
 

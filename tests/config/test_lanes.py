@@ -15,7 +15,8 @@ from marius_lite.estimate import plan_run
     [
         (["scale.ranks=2", "storage.ordering=beta"], "`storage.ordering` is beta"),
         (["storage.ordering=lanes"], "`scale.ranks` is 1"),
-        (["scale.ranks=2", "task=node_classification", "model.encoder=sage"], "only link_prediction has several lanes"),
+        (["scale.relations_every=2"], "`scale.relations_every` is 2, but `scale.ranks` is 1"),
+        (["scale.ranks=2", "scale.relations_every=2", "model.encoder=sage"], "`model.encoder` is sage, whose weights"),
         (["scale.ranks=2", "device=cuda"], "`device` is cuda"),
         (["scale.ranks=2", "training.staleness=1"], "`training.staleness` is 1"),
     ],

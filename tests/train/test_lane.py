@@ -8,8 +8,8 @@ from marius_lite.train.lane import Lane
 
 def test_batches_and_edges_are_counted_through_the_steps(tiny_dataset):
     with open_parts(tiny_dataset, *LINKS, "training.batch_size=20") as parts:
-        object.__setattr__(parts, "shared", SharedWeights(parts.optimizer))
-        lane, steps = Lane(parts, lambda: False), parts.work.plan(0).steps
+        object.__setattr__(parts, "shared", SharedWeights(parts.optimizer, parts.model))
+        lane, steps = Lane(parts), parts.work.plan(0).steps
         batches = lane.batches(steps)
         assert batches == sum(lane.batches([step]) for step in steps) > len(steps) > 1
         before = [lane.edges_before(steps, batch) for batch in range(batches + 1)]
@@ -20,12 +20,12 @@ def test_batches_and_edges_are_counted_through_the_steps(tiny_dataset):
 
 def test_a_lane_trains_each_batch_from_where_it_begins(tiny_dataset):
     with open_parts(tiny_dataset, *LINKS, "training.batch_size=20") as parts:
-        object.__setattr__(parts, "shared", SharedWeights(parts.optimizer))
+        object.__setattr__(parts, "shared", SharedWeights(parts.optimizer, parts.model))
         parts.work.initialise()
-        lane, steps = Lane(parts, lambda: False), parts.work.plan(0).steps[:2]
+        lane, steps = Lane(parts), parts.work.plan(0).steps[:2]
 
         def places(batch):
-            lane.begin(0, steps, batch)
+            lane.begin(0, [steps], batch)
             found = []
             while (finished := lane.train_batch()) is not None:
                 found.append((finished.batch.step, finished.batch.index, finished.batch.size))

@@ -34,8 +34,21 @@ def test_a_run_that_is_stopped_and_goes_on_comes_to_the_same(capacity, encoder, 
     assert amounts_to(tmp_path / "stopped") == amounts_to(tmp_path / "whole")
 
 
-def test_every_edge_is_trained_once_an_epoch_and_the_loss_falls(tiny_dataset, tmp_path):
-    train_run(tiny_dataset, tmp_path / "run", load(sets=[*LANES, "training.epochs=6"]))
+def test_a_run_whose_relations_step_seldom_goes_on_to_the_same(eight, cli, monkeypatch, tmp_path):
+    sets = [*SETS, "--set", "scale.relations_every=3"]
+    assert cli("train", eight, "--run", tmp_path / "whole", *sets) == 0
+    stopped_twice(cli, monkeypatch, tmp_path / "stopped", eight, *sets)
+    assert amounts_to(tmp_path / "stopped") == amounts_to(tmp_path / "whole")
+    assert cli("train", eight, "--run", tmp_path / "often", *SETS) == 0
+    (told, weights, _), (others, changed, _) = amounts_to(tmp_path / "often"), amounts_to(tmp_path / "whole")
+    assert [line[:4] for line in told] != [line[:4] for line in others], "lanes train several batches one after another"
+    assert sorted(line[:4] for line in told) == sorted(line[:4] for line in others)
+    assert weights != changed
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_every_edge_is_trained_once_an_epoch_and_the_loss_falls(every, tiny_dataset, tmp_path):
+    train_run(tiny_dataset, tmp_path / "run", load(sets=[*LANES, "training.epochs=6", f"scale.relations_every={every}"]))
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     edges = Dataset.open(tiny_dataset).edges("train").total
     epochs = [line for line in lines if line["kind"] == "epoch"]
@@ -86,8 +99,10 @@ def test_a_finished_run_trains_further(tiny_dataset, tmp_path):
 
 
 def test_a_turn_is_what_its_numbers_say():
-    turn = Turn(LaneBatch(3, 70000, 12, 10**7 + 1), 0.1 + 0.2, torch.tensor([1.0, -2.5]), 15, True)
-    read = Turn.read(turn.vector(), 3)
-    assert (read.batch, read.loss, read.signum, read.due) == (turn.batch, turn.loss, 15, True)
+    batches = [LaneBatch(3, 70000, 12, 10**7 + 1, 0.1 + 0.2), LaneBatch(3, 70000, 13, 5, 0.7)]
+    turn = Turn(batches, torch.tensor([1.0, -2.5]), 15, True)
+    read = Turn.read(turn.vector(4), 3, 4)
+    assert (read.batches, read.signum, read.due) == (batches, 15, True)
     assert torch.equal(read.learned, turn.learned)
-    assert Turn.read(Turn.of(None, turn.learned, None, False).vector(), 3).batch is None
+    assert len(read.learned) == len(turn.learned)
+    assert Turn.read(Turn([], turn.learned, 0, False).vector(1), 3, 1).batches == []

@@ -1,5 +1,6 @@
 """Processes that train together come to the rows of one process, and end where one of them does."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,9 @@ import pytest
 from link_runs import amounts_to
 from open_parts import LINKS
 
+from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
 from marius_lite.errors import RunError
+from marius_lite.estimate import plan_run
 from marius_lite.machine_process import MachineProcess
 from marius_lite.train import process_group
 from marius_lite.train.process_group import ProcessGroup
@@ -25,7 +28,7 @@ from marius_lite.train.process_group import ProcessGroup
 group = ProcessGroup(this_process())
 rank = int(sys.argv[1])
 mine = [torch.full((3,), float(lane)) for lane in group.lanes(5)]
-assert [v[0].item() for v in group.vectors(mine, 5)] == [0, 1, 2, 3, 4]
+assert [v[0].item() for v in group.vectors(mine, 5, 1)] == [0, 1, 2, 3, 4]
 assert group.gathered(rank) == [0, 1]
 assert group.first(lambda: {"from": rank}) == {"from": 0}
 def fail():
@@ -147,6 +150,15 @@ def test_two_processes_train_the_rows_of_one(tiny_dataset, cli, tmp_path):
     assert cli("train", tiny_dataset, "--run", tmp_path / "one", *SETS) == 0
     assert cli("train", tiny_dataset, "--run", tmp_path / "two", *SETS, "--processes", "2") == 0
     assert amounts_to(tmp_path / "two") == amounts_to(tmp_path / "one")
+    planned = plan_run(tiny_dataset, config_of(RunFolder(tmp_path / "two"), read_record(RunFolder(tmp_path / "two"))))
+    partition = planned["start"]["rows_written"] // planned["partitions"]
+    lines = [json.loads(line) for line in (tmp_path / "two" / "metrics.jsonl").read_text().splitlines()]
+    machines = [line["machine"] for line in lines if line["kind"] == "epoch"]
+    for said, machine in zip((planned["first_epoch"], planned["later_epoch"]), machines, strict=True):
+        assert machine["loads"] * partition == said["rows_read"], "what both have moved"
+        assert machine["writes"] * partition == said["rows_written"]
+        assert machine["meet_bytes"] > 0 < machine["meet_s"] < machine["seconds"]
+        assert 0 < machine["hand_over_s"] < machine["seconds"]
 
 
 def test_more_processes_than_lanes_are_refused(tiny_dataset, cli, tmp_path, capfd):

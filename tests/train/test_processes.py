@@ -11,7 +11,7 @@ def test_one_process_has_all_lanes_and_hears_itself():
     assert processes.is_first
     assert list(processes.lanes(3)) == [0, 1, 2]
     vectors = [torch.ones(2), torch.zeros(2)]
-    assert all(a is b for a, b in zip(processes.vectors(vectors, 2), vectors))
+    assert all(a is b for a, b in zip(processes.vectors(vectors, 2, 1), vectors))
     assert processes.gathered("said") == ["said"]
     assert processes.first(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
