@@ -468,6 +468,20 @@ def hashes_of_marked(bitmap: Annotated[NDArray[numpy.uint64], dict(shape=(None,)
     Hashes in [first, last] of the ids that are set, in no order; returns how many, also where `out` is shorter.
     """
 
+@overload
+def merge_in_edges(before: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None], later: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], sources: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], rels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')] | None) -> None: ...
+
+@overload
+def merge_in_edges(before: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None], later: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], sources: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], rels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')] | None) -> None:
+    """
+    Merge two sets of in-edge lists (indptr, sources, rels, weights); the arrays `before` may end those that are written.
+    """
+
+def edges_with_ends(src: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], partitions: int, rows: int, sought: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
+    """
+    Places of the edges whose number, bucket * rows^2 + dst * rows + src, is among ascending ones; buckets[s] ends at ends[s].
+    """
+
 class NeighbourSamplerGrower:
     """A sample that grows in passes: see `sampling.passes`."""
 

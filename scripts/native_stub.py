@@ -27,6 +27,7 @@ RETURNS = {
     "edges_among": "dict[str, Any]",
     "padded_sample": "dict[str, Any]",
     "divide": "tuple[NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int32]]",
+    "edges_with_ends": "NDArray[numpy.int64]",
     "device_facts": "dict[str, Any]",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,16 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import crc32c
+from marius_lite._native import append_in_edges, crc32c, merge_in_edges
 from marius_lite.errors import UserError
 from marius_lite.graph.checked import CheckedFiles
+from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.engine import empty_for_range
-from marius_lite.storage.flat import open_flat, read_array_range
+from marius_lite.storage.flat import read_array_range
 from marius_lite.storage.small_arrays import read_table
 
 ADJACENCY = Path("adjacency/in")
 ARRAYS = ("indptr", "sources", "rel", "weight")
+DTYPES = {"indptr": np.int64, "rel": np.uint32, "weight": np.float32}
+Lists = dict[str, npt.NDArray[Any]]  # some of the ARRAYS by name
 
 
 def source_dtype(nodes: int) -> np.dtype[Any]:
@@ -52,7 +56,8 @@ class Adjacency:
     """The in-edge lists in a dataset's folder ``adjacency/in``.
 
     ``has_weights``: whether edges have weights. ``checked``: the dataset's files, which check where the lists begin and what
-    their checksums are. It is None while preprocess makes them.
+    their checksums are. It is None while preprocess makes them. ``edges``: where the lists in the folder are those of the first
+    segment of the training edges alone, all of these. What other segments have is then merged into lists that are read.
     """
 
     def __init__(
@@ -62,12 +67,20 @@ class Adjacency:
         relations: int,
         has_weights: bool = False,
         checked: CheckedFiles | None = None,
+        edges: EdgeBuckets | None = None,
     ):
         self.folder = folder
         self.partitioning = partitioning
         self.has_relations = relations > 1
         self.has_weights = has_weights
         self._checked = checked
+        self._later = edges.segments[1:] if edges else None
+        self._stored = edges.segments[0].partitioning if edges else partitioning
+
+    @property
+    def stored(self) -> Adjacency:
+        """The lists that are in the folder."""
+        return Adjacency(self.folder, self._stored, 1 + self.has_relations, self.has_weights, self._checked)
 
     def edge_bytes(self, weights: bool = False) -> int:
         """Return the bytes of one in-edge: its source, its relation where there are several, its ``weights`` where it is read."""
@@ -76,9 +89,18 @@ class Adjacency:
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
         """Where each partition's lists start among all sources: int64 (p + 1,)."""
+        if self._later is None:
+            return self._stored_starts
+        counts = np.zeros(self.partitioning.partitions, np.int64)
+        for each in (np.diff(self._stored_starts), *(segment.counts.sum(0) for segment in self._later)):
+            counts[: len(each)] += each
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    @cached_property
+    def _stored_starts(self) -> npt.NDArray[np.int64]:
         if self._checked:
             self._checked.check(self.folder / "starts")
-        return read_array_range(self.folder / "starts", 0, self.partitioning.partitions + 1)
+        return read_array_range(self.folder / "starts", 0, self._stored.partitions + 1)
 
     @cached_property
     def _checksums(self) -> npt.NDArray[np.uint32]:
@@ -96,19 +118,52 @@ class Adjacency:
         ``own_pages``: whether each array gets memory pages of its own, so that it can be pinned. Raises UserError where the bytes
         are not those that preprocess wrote.
         """
-        size = self.partitioning.size(k)
-        first = k * (self.partitioning.rows + 1)
-        start, stop = int(self.starts[k]), int(self.starts[k + 1])
-        rel = self._read(k, 2, start, stop, own_pages) if self.has_relations and relations else None
-        weight = self._read(k, 3, start, stop, own_pages) if weights else None
-        indptr, sources = self._read(k, 0, first, first + size + 1, own_pages), self._read(k, 1, start, stop, own_pages)
-        return PartitionLists(indptr, sources, rel, weight)
+        named = relations and self.has_relations
+        arrays = ("indptr", "sources", *(["rel"] if named else []), *(["weight"] if weights else []))
+        if self._later is None:
+            found = {name: self._read(k, name, self._empty(name, *self._range(k, name), own_pages)) for name in arrays}
+        else:
+            found = self._merged(k, arrays, self._later, own_pages)
+        return PartitionLists(found["indptr"], found["sources"], found.get("rel"), found.get("weight"))
 
-    def _read(self, k: int, array: int, start: int, stop: int, own_pages: bool) -> npt.NDArray[Any]:
-        path = self.folder / ARRAYS[array]
-        values = read_array_range(path, start, stop, empty_for_range(open_flat(path).dtype, start, stop, own_pages))
-        self.check(k, array, crc32c(values.view(np.uint8)))
+    def _range(self, k: int, array: str) -> tuple[int, int]:
+        """Return where the entries of partition k are in one of the stored ARRAYS."""
+        if array == "indptr":
+            first = k * (self._stored.rows + 1)
+            return first, first + self._stored.size(k) + 1
+        return int(self._stored_starts[k]), int(self._stored_starts[k + 1])
+
+    def _dtype(self, array: str) -> np.dtype[Any]:
+        return source_dtype(self.partitioning.nodes) if array == "sources" else np.dtype(DTYPES[array])
+
+    def _empty(self, array: str, start: int, stop: int, own_pages: bool) -> npt.NDArray[Any]:
+        return empty_for_range(self._dtype(array), start, stop, own_pages)
+
+    def _read(self, k: int, array: str, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Read one of the stored ARRAYS of partition k into ``out``."""
+        values = read_array_range(self.folder / array, *self._range(k, array), out)
+        self.check(k, ARRAYS.index(array), crc32c(values.view(np.uint8)))
         return values
+
+    def _merged(
+        self, k: int, arrays: Sequence[str], later: Sequence[EdgeBuckets], own_pages: bool
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return the ``arrays`` of partition k: what is stored, merged with the edges of ``later``."""
+        size, dtypes = self.partitioning.size(k), {name: self._dtype(name) for name in arrays}
+        tail: Lists = {name: np.zeros(0, dtype) for name, dtype in dtypes.items()} | {"indptr": np.zeros(size + 1, np.int64)}
+        for segment in reversed(later):
+            part = lists_of(segment, self.partitioning, k, dtypes)
+            tail = _merge(part, tail, _room_for(part, tail)) if len(tail["sources"]) else part
+        total = int(self.starts[k + 1] - self.starts[k])
+        out = {name: self._empty(name, 0, total, own_pages) for name in arrays[1:]}
+        out["indptr"] = self._empty("indptr", 0, size + 1, own_pages)
+        if k < self._stored.partitions:  # what is stored is read to where the merge has written all before once it gets there
+            added = len(tail["sources"])
+            stored = {name: self._read(k, name, out[name][added:]) for name in arrays[1:]}
+            stored["indptr"] = self._read(k, "indptr", np.empty(self._stored.size(k) + 1, np.int64))
+        else:
+            stored = {name: out[name][:0] for name in arrays[1:]} | {"indptr": np.zeros(1, np.int64)}
+        return _merge(stored, tail, out)
 
     def check(self, k: int, array: int, checksum: int) -> None:
         """Raise UserError unless ``checksum`` is the CRC-32C that preprocess wrote for one of the ARRAYS of partition k."""
@@ -117,3 +172,51 @@ class Adjacency:
                 f"{self.folder / ARRAYS[array]}: the lists of partition {k} do not match their checksum, the dataset "
                 "was changed: make it again with `marius-lite preprocess`"
             )
+
+
+def lists_of(edges: EdgeBuckets, partitioning: Partitioning, k: int, dtypes: Mapping[str, np.dtype[Any]]) -> Lists:
+    """Make the in-edge lists of partition k of a graph's ``partitioning`` from edges of one segment: arrays of these ``dtypes``.
+
+    Buckets of a column come in order of their sources, and each edge is appended to the list of its destination.
+    """
+    p, size = edges.partitioning, partitioning.size(k)
+    ends = np.zeros(size + 1, np.int64)
+    columns = (*COLUMNS, *(["weight"] if "weight" in dtypes else []))
+    pieces = list(edges.block(range(p.partitions), range(k, k + 1), EDGES_AT_ONCE, columns)) if k < p.partitions else []
+    counts = np.zeros(size, np.int64)
+    for piece in pieces:
+        counts += np.bincount(piece.columns[1], minlength=size)
+    cursors = ends[1:]  # where each list starts; once it is filled, where it ends
+    cursors[1:] = np.cumsum(counts[:-1])
+    found: Lists = {name: np.empty(int(counts.sum()), dtype) for name, dtype in dtypes.items()} | {"indptr": ends}
+    for piece in pieces:
+        src, dst, rel, *weight = piece.columns
+        append_in_edges(
+            src,
+            dst,
+            rel,
+            piece.buckets,
+            piece.ends,
+            p.partitions,
+            p.rows,
+            k * p.rows,
+            cursors,
+            found["sources"],
+            found.get("rel"),
+            weight[0] if weight else None,
+            found.get("weight"),
+        )
+    return found
+
+
+def _room_for(before: Lists, later: Lists) -> Lists:
+    """Return arrays for both lists together."""
+    room: Lists = {name: np.empty(len(values) + len(later[name]), values.dtype) for name, values in before.items()}
+    return room | {"indptr": np.empty_like(later["indptr"])}
+
+
+def _merge(before: Lists, later: Lists, out: Lists) -> Lists:
+    """Merge the lists of the same nodes, of which ``later`` may have more, into the arrays ``out``, and return these."""
+    arrays: list[Any] = [tuple(each.get(name) for name in ARRAYS) for each in (before, later, out)]
+    merge_in_edges(arrays[0], arrays[1], *arrays[2])
+    return out

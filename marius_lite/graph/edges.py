@@ -12,25 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import crc32c_stretches
-from marius_lite.errors import UserError
 from marius_lite.graph.checked import CheckedFiles
+from marius_lite.graph.edge_segment import EdgeSegment, Places, requests
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.storage.flat import open_flat, read_array_range
-from marius_lite.storage.small_arrays import read_table
 
 COLUMNS = ("src", "dst", "rel")
 CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may have besides, as it is stored
 EDGES_AT_ONCE = 1 << 18
 """Edges that are read at a time where a pass goes through all of them."""
-TOGETHER = 1 << 16
-"""Edges, at most, of small buckets that are read or changed together: 256 KiB of a column."""
 Offsets = npt.NDArray[np.uint32]
-Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class EdgePiece:
-    """Edges of several buckets, one bucket after the other. Those of bucket ``buckets[s]`` = i * p + j end at ``ends[s]``."""
+    """Edges of several buckets, one bucket after the other. Those of bucket ``buckets[s]`` = i * p + j end at ``ends[s]``.
+
+    A bucket stands there once for each segment that it has edges in. They are in order (dst, src, rel) up to each of the ends.
+    """
 
     buckets: Places
     ends: Places
@@ -45,29 +43,43 @@ class EdgeBuckets:
     """The edges in a dataset's folder ``edges/<split>``. A bucket is a pair (source partition, destination partition).
 
     The columns src and dst are offsets inside the partitions, rel are relation ids; all uint32. Inside a bucket edges are ordered
-    by (dst, src, rel). ``extra``: names of further columns; only `block`, `pieces` and `stream_columns` read them. ``checked``:
-    the dataset's files, which check where the buckets begin and what their checksums are; None while preprocess makes them.
+    by (dst, src, rel), those of one segment after those of another. ``extra``: names of further columns; only `block`, `pieces`
+    and `stream_columns` read them. ``checked``: the dataset's files, which check where the buckets begin and what their checksums
+    are; None while preprocess makes them. ``segments``: the folders inside ``folder`` of which the split consists, each with the
+    nodes there were when it was written; None: the folder itself.
     """
 
-    def __init__(self, folder: Path, partitioning: Partitioning, extra: Sequence[str] = (), checked: CheckedFiles | None = None):
+    def __init__(
+        self,
+        folder: Path,
+        partitioning: Partitioning,
+        extra: Sequence[str] = (),
+        checked: CheckedFiles | None = None,
+        segments: Sequence[tuple[str, int]] | None = None,
+    ):
         self.folder = folder
         self.partitioning = partitioning
         self.columns = (*COLUMNS, *extra)
-        self._checked = checked
+        self._checked, self._named = checked, segments or (("", partitioning.nodes),)
+        self._segments = [
+            EdgeSegment(folder / name, -(-nodes // partitioning.rows), self.columns, checked) for name, nodes in self._named
+        ]
+
+    @property
+    def segments(self) -> list[EdgeBuckets]:
+        """Each segment as a split of its own, with the partitions it was written in."""
+        rows, extra = self.partitioning.rows, self.columns[len(COLUMNS) :]
+        return [
+            EdgeBuckets(self.folder / name, Partitioning(nodes, 1, rows), extra, self._checked) for name, nodes in self._named
+        ]
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
-        """Where each bucket starts: int64 (p * p + 1,), bucket (i, j) at index i * p + j."""
-        if self._checked:
-            self._checked.check(self.folder / "bucket_offsets")
-        return read_array_range(self.folder / "bucket_offsets", 0, self.partitioning.partitions**2 + 1)
-
-    @cached_property
-    def _checksums(self) -> npt.NDArray[np.uint32]:
-        buckets = self.partitioning.partitions**2
-        if self._checked:
-            self._checked.check(self.folder / "bucket_checksums")
-        return read_table(self.folder / "bucket_checksums", np.uint32, (buckets, len(self.columns)))
+        """How many edges come before each bucket: int64 (p * p + 1,), bucket (i, j) at index i * p + j."""
+        if len(self._segments) == 1 and self._segments[0].partitions == self.partitioning.partitions:
+            return self._segments[0].offsets
+        counts = [each.counts(self.partitioning.partitions) for each in self._segments]
+        return np.concatenate([[0], np.cumsum(np.sum(counts, 0))]).astype(np.int64)
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -101,41 +113,53 @@ class EdgeBuckets:
         """Read the columns ``names`` of buckets (i, j), i in ``rows``, j in ``columns``, row after row, ``edges`` at a time.
 
         What lies side by side on disk is read at once. The checksum of a bucket is compared before its last edges are yielded.
-        Raises UserError where the bytes are not those that preprocess wrote. Takes 32 bytes a bucket beside the edges.
+        Raises UserError where the bytes are not those that preprocess wrote. Takes 32 bytes a bucket, and 40 for each further
+        segment, beside the edges.
         """
-        flats = (np.arange(rows.start, rows.stop)[:, None] * self.partitioning.partitions + np.array(columns)).reshape(-1)
-        counts = self.offsets[flats + 1] - self.offsets[flats]
-        flats, counts = flats[counts > 0], counts[counts > 0]
-        ends = np.cumsum(counts)
-        begun = np.zeros(len(names), np.uint32)  # checksums so far of a bucket that the last piece cut
+        there = self._stretches(rows, columns)
+        counts, ends = there.counts, np.cumsum(there.counts)
+        begun = np.zeros(len(names), np.uint32)  # checksums so far of a stretch that the last piece cut
         for low in range(0, int(counts.sum()), edges):
             high = min(low + edges, int(ends[-1]))
             first, last = np.searchsorted(ends, [low, high - 1], side="right").tolist()
-            buckets, stops = flats[first : last + 1], ends[first : last + 1]
-            begins = self.offsets[buckets]
-            begins[0] += max(0, low - int(stops[0] - counts[first]))
-            piece = EdgePiece(buckets, np.minimum(stops, high) - low, [])
-            sums = np.zeros((len(names), len(buckets)), np.uint32)
+            part, stops = there.part(slice(first, last + 1)), ends[first : last + 1]
+            part.begins[0] += max(0, low - int(stops[0] - counts[first]))
+            piece = EdgePiece(part.buckets, np.minimum(stops, high) - low, [])
+            sums = np.zeros((len(names), len(stops)), np.uint32)
             sums[:, 0] = begun
             for name, checksums in zip(names, sums):
-                piece.columns.append(self._read_stretches(name, begins, piece.ends))
+                piece.columns.append(self._read_stretches(name, part, piece.ends))
                 crc32c_stretches(piece.columns[-1].view(np.uint8), piece.ends, piece.columns[-1].itemsize, checksums)
-            whole = len(buckets) - int(stops[-1] > high)
-            self._check_all(buckets[:whole], names, sums[:, :whole])
-            begun = sums[:, -1] if whole < len(buckets) else np.zeros_like(begun)
+            whole = len(stops) - int(stops[-1] > high)
+            self._check_all(part.part(slice(whole)), names, sums[:, :whole])
+            begun = sums[:, -1] if whole < len(stops) else np.zeros_like(begun)
             yield piece
 
-    def _read_stretches(self, name: str, begins: Places, ends: Places) -> npt.NDArray[Any]:
-        """Read several stretches of a column, one after the other. The s-th begins at ``begins[s]`` on disk, and ends at
-        ``ends[s]`` in the result."""
-        path, shifts = self.folder / name, begins - np.concatenate([[0], ends[:-1]])
-        runs = np.flatnonzero(np.diff(shifts, prepend=shifts[0] - 1))  # one request reads stretches that lie side by side
-        if len(runs) == 1:
-            return read_array_range(path, int(begins[0]), int(begins[0] + ends[-1]))
-        out = np.empty(int(ends[-1]), open_flat(path).dtype)
-        for first, last in zip(runs.tolist(), [*(runs[1:] - 1).tolist(), len(begins) - 1]):
-            at, end = int(begins[first] - shifts[first]), int(ends[last])
-            read_array_range(path, at + int(shifts[first]), end + int(shifts[first]), out[at:end])
+    def _stretches(self, rows: range, columns: range) -> _Stretches:
+        """Return where the edges of these buckets are, bucket after bucket, segment after segment; none that is empty."""
+        i, j = (each.reshape(-1) for each in np.meshgrid(np.array(rows, np.int64), np.array(columns, np.int64), indexing="ij"))
+        flats = np.stack([segment.flat(i, j) for segment in self._segments], 1)
+        begins, counts = np.zeros_like(flats), np.zeros_like(flats)
+        for s, segment in enumerate(self._segments):
+            own = flats[:, s]
+            there = own >= 0
+            begins[there, s] = segment.offsets[own[there]]
+            counts[there, s] = segment.offsets[own[there] + 1] - begins[there, s]
+        kept = counts > 0
+        buckets, segments = np.nonzero(kept)
+        return _Stretches((i * self.partitioning.partitions + j)[buckets], segments, flats[kept], begins[kept], counts[kept])
+
+    def _read_stretches(self, name: str, part: _Stretches, ends: Places) -> npt.NDArray[Any]:
+        """Read several stretches of a column, one after the other. The s-th ends at ``ends[s]`` in the result."""
+        places = np.concatenate([[0], ends[:-1]])
+        sizes, first, shifts = ends - places, self._segments[int(part.segments[0])], part.begins - places
+        if (part.segments == part.segments[0]).all() and (shifts == shifts[0]).all():
+            return first.read_range(name, int(part.begins[0]), int(part.begins[0] + ends[-1]))
+        out = np.empty(int(ends[-1]), first.dtype(name))
+        for s, segment in enumerate(self._segments):
+            own = part.segments == s
+            if own.any():
+                segment.read(name, part.begins[own], places[own], sizes[own], out)
         return out
 
     def read_into(self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets) -> int:
@@ -144,53 +168,54 @@ class EdgeBuckets:
         One request reads buckets that lie side by side on disk: in the same order here, or small ones in any order.
         Raises UserError where the bytes are not those that preprocess wrote.
         """
-        flats = np.array([i * self.partitioning.partitions + j for i, j in buckets], np.int64)
-        sizes = self.offsets[flats + 1] - self.offsets[flats]
-        starts = np.cumsum(sizes) - sizes
-        for part in self._requests(flats, sizes):
-            first, last = int(self.offsets[flats[part[0]]]), int(self.offsets[flats[part[-1]] + 1])
-            ends, sums = np.cumsum(sizes[part]), np.zeros((len(COLUMNS), len(part)), np.uint32)
-            for name, out, checksums in zip(COLUMNS, (src, dst, rel), sums):
-                place = out[int(starts[part[0]]) :][: last - first] if _follow(part) else None
-                read = read_array_range(self.folder / name, first, last, place)
-                crc32c_stretches(read.view(np.uint8), ends, read.itemsize, checksums)
-                if place is None:
-                    out[np.arange(last - first) + np.repeat(starts[part] - (ends - sizes[part]), sizes[part])] = read
-            self._check_all(flats[part], COLUMNS, sums)
-        return int(sizes.sum())
+        i, j = np.array([*buckets], np.int64).reshape(-1, 2).T
+        flats = np.stack([segment.flat(i, j) for segment in self._segments])
+        counts = np.stack([np.where(f >= 0, np.diff(s.offsets)[f], 0) for f, s in zip(flats, self._segments)])
+        total = counts.sum(0)
+        places = np.cumsum(total) - total + np.cumsum(counts, 0) - counts  # where each stretch begins here
+        for segment, flat, sizes, starts in zip(self._segments, flats, counts, places):
+            own = np.flatnonzero(flat >= 0)
+            side_by_side = len(self._segments) == 1
+            for part in requests(flat[own], sizes[own], side_by_side):
+                part = own[part]
+                ends, sums = np.cumsum(sizes[part]), np.zeros((len(COLUMNS), len(part)), np.uint32)
+                for name, out, checksums in zip(COLUMNS, (src, dst, rel), sums):
+                    read = self._read_request(segment, name, flat[part], starts[part], out)
+                    crc32c_stretches(read.view(np.uint8), ends, read.itemsize, checksums)
+                segment.check(flat[part], COLUMNS, sums)
+        return int(total.sum())
 
-    def _requests(self, flats: Places, sizes: Places) -> Iterator[Places]:
-        """Yield which of the buckets of these numbers and sizes one request reads: in the order of the disk."""
-        order = np.argsort(flats, kind="stable")
-        for run in np.split(order, np.flatnonzero(np.diff(flats[order]) != 1) + 1):
-            parts = [slice(0, len(run))] if _follow(run) else stretches(sizes[run], TOGETHER)
-            yield from (run[part] for part in parts if len(run))
+    @staticmethod
+    def _read_request(segment: EdgeSegment, name: str, flats: Places, starts: Places, out: Offsets) -> Offsets:
+        """Read buckets that lie side by side on disk to their places in ``out``; return them as they lie on disk."""
+        first, last = int(segment.offsets[flats[0]]), int(segment.offsets[flats[-1] + 1])
+        sizes = segment.offsets[flats + 1] - segment.offsets[flats]
+        together = bool((np.diff(starts) == sizes[:-1]).all())
+        place = out[int(starts[0]) :][: last - first] if together else None
+        read = segment.read_range(name, first, last, place)
+        if place is None:
+            out[np.arange(last - first) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)] = read
+        return read
 
-    def _check_all(self, buckets: Places, names: Sequence[str], checksums: npt.NDArray[np.uint32]) -> None:
-        """Raise UserError for the first of ``checksums`` (names, buckets) that is not the one preprocess wrote."""
-        expected = self._checksums[buckets][:, [self.columns.index(name) for name in names]]
-        if not (wrong := np.argwhere(expected != checksums.T)).size:
-            return
-        flat, name = buckets[wrong[0, 0]], names[wrong[0, 1]]
-        i, j = divmod(int(flat), self.partitioning.partitions)
-        raise UserError(
-            f"{self.folder / name}: bucket ({i}, {j}) does not match its checksum, the dataset was changed: make it "
-            "again with `marius-lite preprocess`"
+    def _check_all(self, part: _Stretches, names: Sequence[str], checksums: npt.NDArray[np.uint32]) -> None:
+        """Raise UserError for the first of ``checksums`` (names, stretches) that is not the one that was written."""
+        for s, segment in enumerate(self._segments):
+            own = part.segments == s
+            segment.check(part.flats[own], names, checksums[:, own])
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretches:
+    """Stretches of edges: the bucket of each, its segment, its index there, where it begins there, how many edges it has."""
+
+    buckets: Places
+    segments: Places
+    flats: Places
+    begins: Places
+    counts: Places
+
+    def part(self, which: slice) -> _Stretches:
+        """Return some of them; where they begin is a copy."""
+        return _Stretches(
+            self.buckets[which], self.segments[which], self.flats[which], self.begins[which].copy(), self.counts[which]
         )
-
-
-def _follow(numbers: Places) -> bool:
-    """Return whether each is one more than the one before it."""
-    return bool((np.diff(numbers) == 1).all())
-
-
-def stretches(sizes: Places, most: int) -> Iterator[slice]:
-    """Yield stretches of consecutive things, of at most ``most`` together; one that is larger is alone."""
-    start, total = 0, 0
-    for index, size in enumerate(sizes.tolist()):
-        if index > start and total + size > most:
-            yield slice(start, index)
-            start, total = index, 0
-        total += size
-    if start < len(sizes):
-        yield slice(start, len(sizes))

@@ -15,7 +15,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY, Adjacency
 from marius_lite.graph.checked import REDO, CheckedFiles
 from marius_lite.graph.edges import EdgeBuckets
-from marius_lite.graph.ids import IdFile
+from marius_lite.graph.ids import IdFile, names_file, order_key
 from marius_lite.graph.manifest import Manifest, read_manifest
 from marius_lite.graph.node_columns import Labels, NodeSplits
 from marius_lite.graph.node_types import NodeTypes
@@ -66,7 +66,9 @@ class DatasetFolder:
                 f"{self.path}: no split {split!r}: it has {', '.join(self.manifest.edges)}; "
                 "preprocess makes others with --valid, --test or --split"
             )
-        edges = EdgeBuckets(self.path / "edges" / split, self.partitioning, self.manifest.edge_columns or (), self.checked)
+        segments = [(each.name, each.nodes) for each in (self.manifest.segments or {}).get(split, ())]
+        columns = self.manifest.edge_columns or ()
+        edges = EdgeBuckets(self.path / "edges" / split, self.partitioning, columns, self.checked, segments or None)
         if edges.total != self.manifest.edges[split]:
             raise UserError(f"{edges.folder}: {edges.total:,} edges, the manifest says {self.manifest.edges[split]:,}: {REDO}")
         return edges
@@ -85,7 +87,8 @@ class DatasetFolder:
         if self.manifest.adjacency is None:
             return None
         weighted = "weight" in (self.manifest.edge_columns or ())
-        return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations, weighted, self.checked)
+        edges = self.edges("train") if "train" in (self.manifest.segments or {}) else None
+        return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations, weighted, self.checked, edges)
 
     @cached_property
     def labels(self) -> Labels | MultiLabels | None:
@@ -144,7 +147,13 @@ class DatasetFolder:
 
     @property
     def _nodes(self) -> IdFile:
-        return IdFile(self.path / "nodes.parquet", self.manifest.ids, self.checked)
+        first, *more = self.name_files
+        return IdFile(first, self.manifest.ids, self.checked, more, order_key(self.manifest.seed))
+
+    @property
+    def name_files(self) -> list[Path]:
+        """The files of the nodes' names, in order of node id."""
+        return [self.path / names_file(name) for name in ([each.name for each in self.manifest.names or ()] or [""])]
 
     @property
     def _relations(self) -> IdFile:

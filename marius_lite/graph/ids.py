@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from marius_lite.seeds import seed_for
 
 IdKind = Literal["int", "str"]
 RAW_TYPES = {"int": pa.int64(), "str": pa.string()}
+Places = npt.NDArray[np.int64]
 TYPE = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -66,31 +67,38 @@ def hash_raw_ids(raw: pa.Array, key: int) -> npt.NDArray[np.uint64]:
     return out
 
 
-class IdFile:
-    """A Parquet file of raw ids, whose row number is the id. One row group is read at a time.
+def names_file(segment: str) -> str:
+    """Return the file of a segment of the nodes' names; the first has no name."""
+    return f"nodes/{segment}.parquet" if segment else "nodes.parquet"
 
-    ``checked``: the dataset's files, which compare the whole file with its checksum before its first use. It is None while
-    preprocess makes the file.
+
+class IdFile:
+    """A Parquet file of raw ids, whose row number is the id, with ``more`` files whose rows follow. One row group is read at a
+    time.
+
+    ``checked``: the dataset's files, which compare each whole file with its checksum before its first use. It is None while
+    preprocess makes the file. ``key``: that of the hash by which raw ids are mostly ordered; None where they are not.
     """
 
-    def __init__(self, path: Path, kind: IdKind, checked: CheckedFiles | None = None):
+    def __init__(
+        self, path: Path, kind: IdKind, checked: CheckedFiles | None = None, more: Sequence[Path] = (), key: int | None = None
+    ):
         self.path = path
         self.kind = kind
-        self._checked = checked
+        self._checked, self._files, self._key = checked, (path, *more), key
 
-    def _open(self) -> pq.ParquetFile:
-        if self._checked:
-            self._checked.check(self.path)
-        return pq.ParquetFile(self.path)
-
-    def _groups(self) -> Iterator[tuple[int, pa.Array]]:
-        """Yield (first id, raw ids) of each row group."""
+    def _groups(self, column: str, wanted: Callable[[int, int], bool]) -> Iterator[tuple[int, pa.Array]]:
+        """Yield (first id, values of a column) of each row group whose ids [first, end) are ``wanted``."""
         first = 0
-        with disk_errors(self.path), self._open() as file:
-            for group in range(file.num_row_groups):
-                raw = file.read_row_group(group, columns=["raw_id"]).column(0).combine_chunks()
-                yield first, raw
-                first += len(raw)
+        for path in self._files:
+            if self._checked:
+                self._checked.check(path)
+            with disk_errors(path), pq.ParquetFile(path) as file:
+                for group in range(file.num_row_groups):
+                    end = first + file.metadata.row_group(group).num_rows
+                    if wanted(first, end):
+                        yield first, file.read_row_group(group, columns=[column]).column(0).combine_chunks()
+                    first = end
 
     def read(self, start: int, stop: int) -> pa.Array:
         """Read the raw ids of ids [start, stop)."""
@@ -99,25 +107,46 @@ class IdFile:
 
     def parts(self, start: int, stop: int, column: str) -> Iterator[pa.Array]:
         """Read a column of ids [start, stop), a part from each row group that has some of them."""
-        first = 0
-        with disk_errors(self.path), self._open() as file:
-            for group in range(file.num_row_groups):
-                rows = file.metadata.row_group(group).num_rows
-                if first < stop and start < first + rows:
-                    values = file.read_row_group(group, columns=[column]).column(0).combine_chunks()
-                    yield values[max(0, start - first) : stop - first]
-                first += rows
+        for first, values in self._groups(column, lambda first, end: first < stop and start < end):
+            yield values[max(0, start - first) : stop - first]
 
     def lookup(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
         """Return the id of each raw id, -1 where unknown. The whole file is read once, a row group at a time."""
         wanted = raw if isinstance(raw, pa.Array) else as_raw(raw, self.kind)
         distinct = pc.unique(wanted)
         ids = np.full(len(distinct), -1, np.int64)
-        for first, group in self._groups():
-            where = pc.index_in(group, value_set=distinct)
-            rows = np.flatnonzero(where.is_valid().to_numpy(zero_copy_only=False))
-            ids[where.drop_null().to_numpy(zero_copy_only=False)] = first + rows
         if not len(ids):
             return ids
+        sought = None if self._key is None else _InOrder(distinct, self._key)
+        for first, group in self._groups("raw_id", lambda *_: True):
+            if sought is not None and (found := sought.places(group)) is not None:
+                rows, at = found
+            else:
+                where = pc.index_in(group, value_set=distinct)
+                rows = np.flatnonzero(where.is_valid().to_numpy(zero_copy_only=False))
+                at = where.drop_null().to_numpy(zero_copy_only=False)
+            ids[at] = first + rows
         places: npt.NDArray[np.int32] = pc.index_in(wanted, value_set=distinct).to_numpy(zero_copy_only=False)
         return ids[places]
+
+
+class _InOrder:
+    """Distinct raw ids in the order of their hashes, to be found among others in that order."""
+
+    def __init__(self, raw: pa.Array, key: int):
+        hashes = hash_raw_ids(raw, key)
+        self._order = np.argsort(hashes)
+        self._raw, self._hashes, self._key = raw, hashes[self._order], key
+        self._ambiguous = bool((self._hashes[1:] == self._hashes[:-1]).any())
+
+    def places(self, group: pa.Array) -> tuple[Places, Places] | None:
+        """Return (places in ``group``, places of the same ids among these); None where the group is in another order."""
+        hashes = hash_raw_ids(group, self._key) if len(group) else self._hashes[:0]
+        if (hashes[1:] <= hashes[:-1]).any() or self._ambiguous:
+            return None  # two ids of one hash are rare
+        rows = np.searchsorted(hashes, self._hashes)
+        there = np.flatnonzero(rows < len(hashes))
+        there = there[hashes[rows[there]] == self._hashes[there]]
+        rows, at = rows[there], self._order[there]
+        equal = pc.equal(group.take(pa.array(rows)), self._raw.take(pa.array(at))).to_numpy(zero_copy_only=False)
+        return rows[equal], at[equal]

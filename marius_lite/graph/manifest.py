@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import marius_lite
 from marius_lite.errors import UserError
@@ -15,8 +15,8 @@ from marius_lite.files import check_encodable, read_json
 from marius_lite.graph.feature_types import FeatureType
 from marius_lite.graph.partitioning import Partitioning
 
-FORMAT_VERSION, GROWN = 1, 2
-"""Versions of the format: as preprocess writes it, and with what `update` adds."""
+FORMAT_VERSION, GROWN, SEGMENTED = 1, 2, 3
+"""Versions of the format: as preprocess writes it, with what `update` adds, and with edges or names in several segments."""
 KEY = "marius_lite"
 
 
@@ -38,6 +38,18 @@ class Ancestor(BaseModel):
     fingerprint: str
     nodes: int
     relations: int
+
+
+class Segment(BaseModel):
+    """Edges of a split, or names of nodes, that were written together, when the dataset had so many ``nodes``.
+
+    ``name``: the version that wrote them, the name of their folder or file; empty: they lie where all lie otherwise.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^([1-9][0-9]{0,8})?$")
+    nodes: int
 
 
 class FeatureShape(BaseModel):
@@ -69,6 +81,8 @@ OPTIONAL = (
     "multi_label",
     "self_loops",
     "lineage",
+    "segments",
+    "names",
 )
 
 
@@ -83,7 +97,8 @@ class Manifest(BaseModel):
     ``training_partitions`` partitions, which they fill unless these are all. ``node_types``: the names of nodes' types, in order.
     ``class_names``: the names of the classes, where they are not just numbers. ``multi_label``: True where a node may have any
     number of classes, see `multi_labels`. ``self_loops``: training edges from a node to itself; None in datasets of earlier
-    versions. ``lineage``: the versions that `update` made this one of, the oldest first.
+    versions. ``lineage``: the versions that `update` made this one of, the oldest first. ``segments``: by split, those of which
+    its edges consist, where there are several. ``names``: the same of the nodes' names.
 
     Fields that are None are not stored. So datasets without them have the fingerprint of versions that did not know them.
     """
@@ -113,6 +128,8 @@ class Manifest(BaseModel):
     multi_label: Literal[True] | None = None
     self_loops: int | None = None
     lineage: tuple[Ancestor, ...] | None = None
+    segments: dict[str, tuple[Segment, ...]] | None = None
+    names: tuple[Segment, ...] | None = None
     sources: list[Source]
     files: dict[str, tuple[int, int]]
     fingerprint: str = ""
@@ -169,11 +186,11 @@ def read_manifest(dataset: Path) -> Manifest:
     found = attributes(dataset)
     if found is None or found.get("kind") != "dataset":
         raise UserError(f"{dataset}: not a dataset: give the folder that `marius-lite preprocess` wrote")
-    if found.get("format_version") not in (FORMAT_VERSION, GROWN):
+    if found.get("format_version") not in (FORMAT_VERSION, GROWN, SEGMENTED):
         raise UserError(
             f"{root}: format version {found.get('format_version')}, written by marius_lite "
             f"{found.get('program_version')}; this is {marius_lite.__version__}, which reads "
-            f"{FORMAT_VERSION} and {GROWN}: use that version, or {redo}"
+            f"{FORMAT_VERSION} to {SEGMENTED}: use that version, or {redo}"
         )
     try:
         manifest = Manifest.model_validate(found)

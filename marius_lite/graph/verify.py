@@ -18,7 +18,7 @@ import numpy.typing as npt
 from marius_lite._native import crc32c, hash_ints
 from marius_lite.graph.adjacency import ARRAYS, Adjacency, source_dtype
 from marius_lite.graph.damage import Progress, check_array, check_chunk, damaged, first
-from marius_lite.graph.edges import CARRIED, COLUMNS, EDGES_AT_ONCE
+from marius_lite.graph.edges import CARRIED, COLUMNS, EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.manifest import training_partitions
 from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
@@ -48,7 +48,11 @@ def _bytes_to_read(dataset: DatasetFolder) -> int:
     """Return the bytes that are read: all files for their checksums, and then again for their meaning."""
     manifest, files = dataset.manifest, dataset.manifest.files
     edge = 4 * len(COLUMNS) + sum(np.dtype(CARRIED[name]).itemsize for name in manifest.edge_columns or ())
-    found = sum(size for size, _ in files.values()) + dataset.size("nodes.parquet") + sum(manifest.edges.values()) * edge
+    found = (
+        sum(size for size, _ in files.values())
+        + sum(dataset.size(path.relative_to(dataset.path).as_posix()) for path in dataset.name_files)
+        + sum(manifest.edges.values()) * edge
+    )
     if (lists := dataset.adjacency) is not None:
         found += manifest.edges["train"] * lists.edge_bytes(lists.has_weights) + 8 * (manifest.nodes + manifest.partitions)
     return found + manifest.nodes * node_table_bytes(dataset)
@@ -59,15 +63,16 @@ def _verify_edges(dataset: DatasetFolder, progress: Progress) -> None:
     counts = verify_relations(dataset)
     found, sums = np.zeros_like(counts), np.zeros(0, np.uint64)
     for split in dataset.manifest.edges:
-        edges = _EdgeCheck(dataset, split, found)
-        edges.run(progress)
-        sums = edges.sums if split == "train" else sums
+        for number, segment in enumerate(dataset.edges(split).segments):
+            edges = _EdgeCheck(dataset, segment, found)
+            edges.run(progress)
+            sums = edges.sums if split == "train" and number == 0 else sums
     if (wrong := first(found != counts)) is not None:
         raise damaged(
             dataset.path / "relations.parquet", f"relation {wrong} has {counts[wrong]:,} edges there, {found[wrong]:,} in edges/"
         )
     if dataset.adjacency is not None:
-        _verify_lists(dataset, dataset.adjacency, sums, progress)
+        _verify_lists(dataset, dataset.adjacency.stored, sums, progress)
 
 
 def _verify_files(dataset: DatasetFolder, progress: Progress) -> None:
@@ -87,17 +92,16 @@ def _verify_layout(dataset: DatasetFolder) -> None:
 
 
 class _EdgeCheck:
-    """Checks the edges of a split.
+    """Checks the ``edges`` of a segment of a split.
 
-    ``found``: how many edges each relation has; those of this split are added. ``sums``: the sums of hashes, by destination
+    ``found``: how many edges each relation has; those of the segment are added. ``sums``: the sums of hashes, by destination
     partition.
     """
 
-    def __init__(self, dataset: DatasetFolder, split: str, found: npt.NDArray[np.int64]):
-        self._dataset, self._edges, self._count = dataset, dataset.edges(split), dataset.manifest.edges[split]
-        self._found = found
-        self.sums: Sums = np.zeros(dataset.partitioning.partitions, np.uint64)
-        partitioning = dataset.partitioning
+    def __init__(self, dataset: DatasetFolder, edges: EdgeBuckets, found: npt.NDArray[np.int64]):
+        self._dataset, self._edges, self._found = dataset, edges, found
+        partitioning = edges.partitioning
+        self.sums: Sums = np.zeros(partitioning.partitions, np.uint64)
         self._sizes = np.full(partitioning.partitions, partitioning.rows, np.int64)
         self._sizes[-1] = partitioning.size(partitioning.partitions - 1)
         self._last: Columns = []  # bucket, dst, src, rel of the last edge so far
@@ -117,27 +121,25 @@ class _EdgeCheck:
             self._add_up(flat, columns)
 
     def _check_offsets(self) -> None:
-        edges, buckets = self._edges, self._dataset.partitioning.partitions**2
+        edges, buckets = self._edges, self._edges.partitioning.partitions**2
         check_array(self._dataset, edges.folder / "bucket_offsets", buckets + 1, np.int64)
         check_chunk(self._dataset, chunk_of_table(edges.folder / "bucket_checksums", buckets * len(edges.columns) * 4), 0)
         if edges.offsets[0] != 0:
             raise damaged(edges.folder / "bucket_offsets", f"the first bucket begins at {edges.offsets[0]}")
         if (wrong := first(np.diff(edges.offsets) < 0)) is not None:
             raise damaged(edges.folder / "bucket_offsets", f"bucket {self._bucket(wrong)} ends before it begins")
-        if edges.total != self._count:
-            raise damaged(edges.folder, f"{edges.total:,} edges, the manifest says {self._count:,}")
         for name in edges.columns:
             check_array(self._dataset, edges.folder / name, edges.total, np.uint32 if name in COLUMNS else None)
 
     def _bucket(self, flat: int) -> tuple[int, int]:
-        return divmod(flat, self._dataset.partitioning.partitions)
+        return divmod(flat, self._edges.partitioning.partitions)
 
     def _place(self, low: int, flat: npt.NDArray[np.int64], place: int) -> str:
         bucket = int(flat[place])
         return f"edge {low + place - int(self._edges.offsets[bucket]):,} of bucket {self._bucket(bucket)}"
 
     def _check_ends(self, low: int, flat: npt.NDArray[np.int64], columns: Columns) -> None:
-        i, j = np.divmod(flat, self._dataset.partitioning.partitions)
+        i, j = np.divmod(flat, self._edges.partitioning.partitions)
         relations = np.full(len(flat), len(self._found))
         for name, values, bound in zip(COLUMNS, columns, (self._sizes[i], self._sizes[j], relations)):
             if (wrong := first(values >= bound)) is not None:
@@ -164,7 +166,7 @@ class _EdgeCheck:
         self._last = [key[-1:].copy() for key in keys]
 
     def _add_up(self, flat: npt.NDArray[np.int64], columns: Columns) -> None:
-        adjacency, partitioning = self._dataset.adjacency, self._dataset.partitioning
+        adjacency, partitioning = self._dataset.adjacency, self._edges.partitioning
         if adjacency is None:
             return
         i, j = np.divmod(flat, partitioning.partitions)
@@ -190,8 +192,9 @@ def _hashes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
 
 
 def _verify_lists(dataset: DatasetFolder, adjacency: Adjacency, sums: Sums, progress: Progress) -> None:
-    """Check the in-edge lists. ``sums``: the sums of hashes of the training edges, by destination partition."""
-    partitioning, edges, folder = dataset.partitioning, dataset.edges("train"), adjacency.folder
+    """Check the in-edge lists that are stored. ``sums``: the sums of hashes of the training edges that they have, by destination
+    partition."""
+    partitioning, edges, folder = adjacency.partitioning, dataset.edges("train").segments[0], adjacency.folder
     check_array(dataset, folder / "starts", partitioning.partitions + 1, np.int64)
     check_array(dataset, folder / "indptr", partitioning.nodes + partitioning.partitions, np.int64)
     check_array(dataset, folder / "sources", edges.total, source_dtype(partitioning.nodes))

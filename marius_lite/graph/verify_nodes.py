@@ -34,16 +34,19 @@ Ids = npt.NDArray[np.int64]
 
 
 def verify_nodes(dataset: DatasetFolder, progress: Progress) -> None:
-    """Check ``nodes.parquet``: node ids count up, row groups are inside partitions, raw ids are in order and all different."""
-    path, manifest = dataset.path / "nodes.parquet", dataset.manifest
-    _check_table(path, node_schema(manifest.ids, manifest.node_types is not None), manifest.nodes)
-    _check_groups(dataset, path)
+    """Check the files of names: node ids count up, row groups are inside partitions, raw ids are in order and all different."""
+    paths, manifest, known = dataset.name_files, dataset.manifest, 0
+    for path, nodes in zip(paths, [each.nodes for each in manifest.names or ()] or [manifest.nodes]):
+        _check_table(path, node_schema(manifest.ids, manifest.node_types is not None), nodes - known)
+        _check_groups(dataset, path, known)
+        known = nodes
+    path = paths[0]
     types = _TypeCheck(path, manifest.node_types or ())
     ids_by_order = "partitioner" not in manifest.options and not manifest.lineage
     boundary = manifest.first_nodes  # these training nodes come first, and are ordered for themselves
     key, last = order_key(manifest.seed), None
-    size = dataset.size(path.name)
-    for low, batch in _batches(path):
+    size = sum(dataset.size(each.relative_to(dataset.path).as_posix()) for each in paths)
+    for path, low, batch in _batches(paths):
         progress(size * (low + len(batch)) // manifest.nodes - size * low // manifest.nodes)
         ids: npt.NDArray[np.int64] = batch.column(0).to_numpy(zero_copy_only=False)
         if (wrong := first(ids != np.arange(low, low + len(ids)))) is not None:
@@ -58,7 +61,7 @@ def verify_nodes(dataset: DatasetFolder, progress: Progress) -> None:
             types.take(low, batch.column(2))
     types.finish()
     if boundary or not ids_by_order:
-        _check_different(path, manifest.nodes, key)
+        _check_different(paths, manifest.nodes, key)
 
 
 class _TypeCheck:
@@ -109,10 +112,9 @@ def _failing(path: Path) -> Iterator[None]:
         raise disk_error(error, path) from error
 
 
-def _check_groups(dataset: DatasetFolder, path: Path) -> None:
-    """Check that every row group is inside one partition."""
+def _check_groups(dataset: DatasetFolder, path: Path, begin: int) -> None:
+    """Check that every row group of a file, whose first node is ``begin``, is inside one partition."""
     with _failing(path), pq.ParquetFile(path) as file:
-        begin = 0
         for group in range(file.num_row_groups):
             end = begin + file.metadata.row_group(group).num_rows
             if end > begin and begin // dataset.partitioning.rows != (end - 1) // dataset.partitioning.rows:
@@ -120,16 +122,17 @@ def _check_groups(dataset: DatasetFolder, path: Path) -> None:
             begin = end
 
 
-def _batches(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Read a Parquet file, some rows at a time, however large row groups are. Yields (how many rows come before, rows)."""
+def _batches(paths: Sequence[Path]) -> Iterator[tuple[Path, int, pa.RecordBatch]]:
+    """Read Parquet files, some rows at a time, however large row groups are. Yields (file, how many rows come before, rows)."""
     low = 0
-    try:
-        with _failing(path), pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
-            for batch in file.iter_batches(NODES_AT_ONCE):
-                yield low, batch
-                low += len(batch)
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(path, f"cannot be read after row {low:,}: {error}") from error
+    for path in paths:
+        try:
+            with _failing(path), pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
+                for batch in file.iter_batches(NODES_AT_ONCE):
+                    yield path, low, batch
+                    low += len(batch)
+        except (pa.ArrowException, OSError) as error:
+            raise damaged(path, f"cannot be read after row {low:,}: {error}") from error
 
 
 def _check_order(path: Path, low: int, raw: pa.Array, key: int, last: tuple[int, Any] | None, boundary: int) -> tuple[int, Any]:
@@ -151,14 +154,14 @@ def _check_order(path: Path, low: int, raw: pa.Array, key: int, last: tuple[int,
     return int(hashes[-1]), raw[-1].as_py()
 
 
-def _check_different(path: Path, nodes: int, key: int) -> None:
+def _check_different(paths: Sequence[Path], nodes: int, key: int) -> None:
     """Check that raw ids in any order are different. Equal ones have equal hashes, so hashes are sorted, one range at a time."""
     stretches = -(-nodes // HASHES_AT_ONCE)
     equal: list[Hashes] = []
     for stretch in range(stretches):
         least, most = 2**64 * stretch // stretches, 2**64 * (stretch + 1) // stretches - 1
         parts = []
-        for _, batch in _batches(path):
+        for _, _, batch in _batches(paths):
             hashes = hash_raw_ids(batch.column(1), key)
             parts.append(hashes[(hashes >= np.uint64(least)) & (hashes <= np.uint64(most))])
         together = np.concatenate(parts)
@@ -167,7 +170,7 @@ def _check_different(path: Path, nodes: int, key: int) -> None:
     suspects, node_of = np.unique(np.concatenate(equal)), dict[Any, int]()
     if not len(suspects):
         return
-    for low, batch in _batches(path):
+    for path, low, batch in _batches(paths):
         for place in np.flatnonzero(np.isin(hash_raw_ids(batch.column(1), key), suspects)).tolist():
             found = batch.column(1)[place].as_py()
             if found in node_of:

@@ -2,9 +2,11 @@
 
     new edges --as in preprocess--> keys, raw ids in order                                              read, number
     raw ids --looked up in nodes.parquet--> node ids, the next ones for new nodes                       places
-    nodes.parquet, new raw ids --> nodes.parquet                                                        names
+    nodes.parquet --hard link; new raw ids --> nodes/<version>.parquet                                  names
     edges to remove, edges/<split> --> those that are there                                             remove
     tables/ --hard links; new nodes have no label--> tables/                                            tables
+    edges/<split> --hard links; new edges: a segment beside them--> edges/<split>                       append
+    or, where edges are removed or new ones are many, all edges again:
     edges/<split> without these, new edges --EdgeLayout.pack--> records --ExternalSort--> sorted runs   sort
     sorted --SplitWriter--> edges/<split>                                                               write
     edges/train --AdjacencyWriter--> adjacency/in, where there was one                                  adjacency
@@ -25,6 +27,7 @@ from marius_lite import files
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.ids import names_file
 from marius_lite.graph.node_columns import TABLES
 from marius_lite.graph.report import REPORT, read_report, write_report
 from marius_lite.graph.versions import dataset_of, versions
@@ -33,17 +36,22 @@ from marius_lite.preprocess.disk.passes import LAST, Files, all_of_it
 from marius_lite.preprocess.disk.place import make_groups, new_dataset, recover_output
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.edges.adjacency import write_adjacency
+from marius_lite.preprocess.edges.buckets import Tally
+from marius_lite.preprocess.edges.writing import Written
 from marius_lite.preprocess.gather.bad_rows import BAD_ROWS
 from marius_lite.preprocess.ids.relations import write_relations
+from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.repartitioning.nodes import NODES, RELATIONS
+from marius_lite.preprocess.updating.appended import AppendedEdges
 from marius_lite.preprocess.updating.edges import GrownEdges
 from marius_lite.preprocess.updating.nodes import write_grown_names
 from marius_lite.preprocess.updating.options import UpdateOptions
 from marius_lite.preprocess.updating.read import ReadEdges, read_edges
-from marius_lite.preprocess.updating.relations import grow_relations
-from marius_lite.preprocess.updating.removal import find_removed
+from marius_lite.preprocess.updating.relations import GrownRelations, grow_relations
+from marius_lite.preprocess.updating.removal import Removal, find_removed
 from marius_lite.preprocess.updating.report import grown_manifest, grown_report
+from marius_lite.preprocess.updating.segments import SegmentPlan, plan_names
 from marius_lite.preprocess.updating.tables import grow_tables
 from marius_lite.printable import printable
 
@@ -54,6 +62,18 @@ def update(dataset: str | Path, edges: Sequence[str] = (), remove: Sequence[str]
     Where the newest version was made by the same command of the same files, nothing is done. Raises UserError or RunError. After
     a RunError the same command goes on.
     """
+    place = dataset_of(Path(dataset))
+    if not place.is_dir():
+        return _update(dataset, edges, remove, **given)  # it says what is wrong
+    with files.alone(place) as alone:
+        if not alone:
+            raise UserError(
+                f"{place}: another update of this dataset is running: wait for it to end, then give the command again"
+            )
+        return _update(dataset, edges, remove, **given)
+
+
+def _update(dataset: str | Path, edges: Sequence[str], remove: Sequence[str], **given: Any) -> dict[str, Any]:
     for folder in versions(dataset_of(Path(dataset))).values():
         recover_output(folder.absolute())
     options = UpdateOptions.parse(dataset, edges, remove, **given)
@@ -107,9 +127,10 @@ def _several(given: str | Path | Sequence[str | Path]) -> list[str]:
     return [str(file) for file in ([given] if isinstance(given, str | Path) else given)]
 
 
-def _require_space(options: UpdateOptions) -> None:
-    """Raise UserError where the disk has too little room for another version, with what lies there on the way."""
-    stored = sum(size for size, _ in options.old.manifest.files.values())
+def _require_space(options: UpdateOptions, again: bool = False) -> None:
+    """Raise UserError where the disk has too little room for another version, with what lies there on the way. ``again``: whether
+    stored edges are written again."""
+    stored = sum(size for size, _ in options.old.manifest.files.values()) if again else 0
     added = sum(file.path.stat().st_size for file in (*find_files(options.added), *find_files(options.removed)))
     needed = 2 * (stored + added)  # edges are there twice while they are sorted, as records and as columns
     files.require_space(options.output, needed, f"version {options.number} of the dataset")
@@ -129,28 +150,36 @@ class Update:
         site.work.mkdir(exist_ok=True)
         make_groups(site.root)
         read = read_edges(site, options.old, options.added, "", site.root / BAD_ROWS)
-        self._names(read)
+        names = self._names(read)
         relations = grow_relations(options.old, read.gathered.relations.names)
         removal = find_removed(site, options)
         once("tables", Files, [site.root / TABLES], lambda: grow_tables(site, options, read.placed), all_of_it)
-        edges = GrownEdges(site, options, read, relations, removal)
-        written, tally = edges.run()
-        stored = edges.writing.stored
-        once(
-            "adjacency",
-            Files,
-            [site.root / ADJACENCY.parent],
-            lambda: write_adjacency(site, stored["train"], len(relations.names)),
-            all_of_it,
-        )
+        edges, written, tally = self._edges(read, relations, removal)
         write_relations(site.root / RELATIONS, relations.kind, relations.names, tally.relation_counts.sum(0))
-        manifest = grown_manifest(site, options, edges, tally)
+        manifest = grown_manifest(site, options, edges, names.recorded(edges.nodes), tally)
         files.write_atomic(site.root / "zarr.json", manifest.root_json())
         report = grown_report(site, edges, manifest, (written, tally), self.command)
         write_report(site.root / REPORT, report)
         return report
 
-    def _names(self, read: ReadEdges) -> None:
-        file = self.site.root / NODES
-        old, raw_ids = self.options.old, read.numbering.raw_ids
-        self.site.passes.once("names", type(None), [file], lambda: write_grown_names(old, raw_ids, read.placed, file))
+    def _names(self, read: ReadEdges) -> SegmentPlan:
+        old, raw_ids, root = self.options.old, read.numbering.raw_ids, self.site.root
+        plan = plan_names(old, self.options.number, old.manifest.nodes + read.placed.new)
+        places = [root / NODES, (root / names_file("0")).parent]
+        self.site.passes.once("names", Files, places, lambda: write_grown_names(old, root, raw_ids, read.placed, plan), all_of_it)
+        return plan
+
+    def _edges(self, read: ReadEdges, relations: GrownRelations, removal: Removal) -> tuple[GrownEdges, Written, Tally]:
+        """Append the new edges to those that are stored, or, where that cannot be, write all again."""
+        site, options = self.site, self.options
+        appended = AppendedEdges(site, options, read, relations, removal)
+        if not site.passes.any_of("sort", "write") and appended.possible and (results := appended.append()) is not None:
+            return appended, *results
+        if not site.passes.any_of("sort", "write"):
+            _require_space(options, again=True)
+        edges = GrownEdges(site, options, read, relations, removal)
+        written, tally = edges.run()
+        training, count = edges.stored[SPLITS[0]], len(relations.names)
+        place = site.root / ADJACENCY.parent
+        site.passes.once("adjacency", Files, [place], lambda: write_adjacency(site, training, count), all_of_it)
+        return edges, written, tally

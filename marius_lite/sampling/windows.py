@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.graph.edges import TOGETHER, EdgeBuckets, stretches
+from marius_lite.graph.edge_segment import TOGETHER, stretches
+from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.types import Step
 
 Bucket = tuple[int, int]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from marius_lite import files
@@ -50,6 +51,16 @@ def link_tree(source: Path, target: Path) -> None:
         for name in sorted(names):
             if not name.endswith(".tmp"):
                 link(Path(folder) / name, copy / name)
+
+
+def share_files(source: Path, target: Path, names: Iterable[str]) -> None:
+    """Link files of the folder ``source``, by their paths inside, to the same places of another, and make their folders.
+
+    Files that are shared are never changed in place.
+    """
+    for name in names:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        link(source / name, target / name)
 
 
 def publish(snapshot: Path) -> None:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import marius_lite.graph.edges as module
+import marius_lite.graph.edge_segment as module
 from marius_lite import _native
 from marius_lite.errors import UserError
 from marius_lite.storage.flat import read_array_range
@@ -119,7 +119,7 @@ def test_a_block_of_buckets_is_read_row_after_row(dataset, rows, columns, edges)
 def test_what_lies_side_by_side_is_one_request(dataset, monkeypatch):
     edges, requests = dataset.edges("train"), []
     edges.offsets  # noqa: B018, read beforehand
-    monkeypatch.setattr("marius_lite.graph.edges.read_array_range", lambda *a: requests.append(a) or read_array_range(*a))
+    monkeypatch.setattr("marius_lite.graph.edge_segment.read_array_range", lambda *a: requests.append(a) or read_array_range(*a))
     for rows, columns, count in ((3, range(3), 1), (2, range(3), 1), (3, range(1, 3), 3), (3, range(1), 3)):
         requests.clear()
         list(edges.block(range(rows), columns, 1 << 20, ("src",)))

@@ -128,9 +128,9 @@ def test_equal_hashes_are_not_equal_ids(sound, monkeypatch):
 
     monkeypatch.setattr(verify_nodes, "hash_raw_ids", few)
     path = sound / "locality/nodes.parquet"
-    verify_nodes._check_different(path, NODES, order_key(0))
+    verify_nodes._check_different([path], NODES, order_key(0))
     monkeypatch.setattr(verify_nodes, "HASHES_AT_ONCE", 9)
-    verify_nodes._check_different(path, NODES, order_key(0))
+    verify_nodes._check_different([path], NODES, order_key(0))
 
 
 def test_from_the_command_line(copied, cli, capfd, monkeypatch):

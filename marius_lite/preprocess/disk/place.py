@@ -51,7 +51,8 @@ def _temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tupl
     """Return the folder and its passes. It is removed where the input is wrong, or no pass is finished. After another error, such
     as too little memory, the same command goes on in it, unless ``afresh``."""
     temporary = _beside(output, "tmp")
-    temporary.mkdir(parents=True, exist_ok=True)
+    files.make_folder(temporary.parent)
+    temporary.mkdir(exist_ok=True)
     with files.lock(temporary / LOCK):
         if afresh:
             files.remove_tree(temporary / PROGRESS)

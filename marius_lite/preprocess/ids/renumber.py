@@ -133,17 +133,17 @@ def dealt_bytes(nodes: int, size: int) -> int:
 
 
 def write_names(
-    path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning, types: Types | None = None
+    path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning, types: Types | None = None, begin: int = 0
 ) -> None:
     """Write ``nodes.parquet``: columns node_id, raw_id and, where there are ``types``, type. Rows of a partition are one row
     group, or several where one would be too large.
 
-    ``blocks``: raw ids in order of node id. How they are cut into blocks does not change the file."""
+    ``blocks``: raw ids in order of node id, from node ``begin`` on. How they are cut into blocks does not change the file."""
     schema, typed = node_schema(kind, types is not None), types is not None
     dictionaries: Any = ["type"] if typed else False
     with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=dictionaries, store_schema=typed) as writer:
         waiting: list[pa.Array] = []
-        first = count = size = 0
+        first, count, size = begin, 0, 0
         for block in blocks:
             while len(block):
                 end = min(first + GROUP_ROWS, (first // partitioning.rows + 1) * partitioning.rows, partitioning.nodes)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
 
 from marius_lite.graph.adjacency import ADJACENCY
-from marius_lite.graph.edges import EDGES_AT_ONCE
+from marius_lite.graph.edges import EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.background import read_ahead
 from marius_lite.preprocess.disk.passes import Files, all_of_it
@@ -82,8 +85,7 @@ class EdgeRepartition:
             for split, name in enumerate(SPLITS):
                 if name not in site.options.splits:
                     continue
-                edges = site.old.edges(name)
-                for first, (src, dst, rel, *carried) in read_ahead(edges.pieces(min(sorter.capacity, EDGES_AT_ONCE))):
+                for edges, first, (src, dst, rel, *carried) in self._stored(name, min(sorter.capacity, EDGES_AT_ONCE)):
                     layout.pack_stored(
                         src,
                         dst,
@@ -101,6 +103,12 @@ class EdgeRepartition:
                     sorter.keep(len(src))
                     bar.update(len(src))
         return sorter
+
+    def _stored(self, split: str, most: int) -> Iterator[tuple[EdgeBuckets, int, list[npt.NDArray[Any]]]]:
+        """Read the edges of a split: those that lie in one segment, how many come before, their columns."""
+        for edges in self.site.old.edges(split).segments:
+            for first, columns in read_ahead(edges.pieces(most)):
+                yield edges, first, columns
 
     def _write(self, pieces: Iterator[Records]) -> Files:
         """Write sorted records as buckets; beside them the edges of each bucket, and in-degrees where in-edge lists need them."""

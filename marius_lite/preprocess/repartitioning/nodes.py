@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,12 +31,12 @@ NODES, RELATIONS = "nodes.parquet", "relations.parquet"
 def rewrite_names(site: RepartitionSite) -> None:
     """Write ``nodes.parquet`` by the new partitions and copy ``relations.parquet``. Raises UserError where they are damaged."""
     old = site.old
-    for name in (NODES, RELATIONS):
-        path, (size, expected) = old.path / name, site.manifest.files[name]
+    for path in (*old.name_files, old.path / RELATIONS):
+        size, expected = site.manifest.files[path.relative_to(old.path).as_posix()]
         if file_checksum(path, size) != expected:
             raise UserError(f"{path}: does not match its checksum: copy the file again, or {REDO}")
     shutil.copyfile(old.path / RELATIONS, site.root / RELATIONS)
-    write_names(site.root / NODES, site.manifest.ids, raw_id_blocks(old.path / NODES), site.partitioning, stored_types(old))
+    write_names(site.root / NODES, site.manifest.ids, raw_id_blocks(old.name_files), site.partitioning, stored_types(old))
 
 
 def rewrite_tables(site: RepartitionSite) -> Files:
@@ -67,11 +67,12 @@ def stored_types(dataset: Dataset) -> Types | None:
     return None if types is None else lambda start, stop: compact(types.codes(start, stop), types.names)
 
 
-def raw_id_blocks(path: Path) -> Iterator[pa.Array]:
-    """Return the raw ids of a file of ids, in order."""
-    with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
-        for batch in file.iter_batches(NAMES_AT_ONCE, columns=["raw_id"]):
-            yield batch.column(0)
+def raw_id_blocks(paths: Iterable[Path]) -> Iterator[pa.Array]:
+    """Return the raw ids of files of ids, in order."""
+    for path in paths:
+        with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
+            for batch in file.iter_batches(NAMES_AT_ONCE, columns=["raw_id"]):
+                yield batch.column(0)
 
 
 def _rewrite_rows(site: RepartitionSite, rows: Features | MultiLabels, place: Path) -> Files:

@@ -8,7 +8,7 @@ import numpy as np
 
 import marius_lite
 from marius_lite import files
-from marius_lite.graph.manifest import Manifest, training_partitions
+from marius_lite.graph.manifest import GROWN, Manifest, training_partitions
 from marius_lite.graph.report import UNKNOWN, read_report
 from marius_lite.preprocess.disk.place import checksums
 from marius_lite.preprocess.repartitioning.site import RepartitionSite
@@ -20,7 +20,10 @@ def repartitioned_manifest(site: RepartitionSite) -> Manifest:
     counts, new = site.manifest.node_split, site.partitioning
     return site.manifest.model_copy(
         update={
+            "format_version": min(site.manifest.format_version, GROWN),
             "program_version": marius_lite.__version__,
+            "segments": None,
+            "names": None,
             "partitions": new.partitions,
             "rows_per_partition": new.rows,
             "training_partitions": training_partitions(counts, site.manifest.training, new),

@@ -13,11 +13,14 @@ import pyarrow as pa
 from marius_lite.errors import UserError
 from marius_lite.files import read_numbers
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.ids import names_file
+from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.spool import Ids
 from marius_lite.preprocess.ids.id_runs import IdRun
 from marius_lite.preprocess.ids.numbering import id_dtype
 from marius_lite.preprocess.ids.renumber import write_names
-from marius_lite.preprocess.repartitioning.nodes import NODES, raw_id_blocks, stored_types
+from marius_lite.preprocess.repartitioning.nodes import raw_id_blocks
+from marius_lite.preprocess.updating.segments import SegmentPlan, share_names
 
 ID_BYTES, STRING_BYTES = 64, 2
 """What a raw id takes while it is looked up, beside its bytes; copies of a string's bytes."""
@@ -59,19 +62,27 @@ def place_nodes(old: Dataset, raw_ids: IdRun, places: Path, memory: int) -> Plac
     return PlacedNodes(places, raw_ids.count, known, new)
 
 
-def write_grown_names(old: Dataset, raw_ids: IdRun, placed: PlacedNodes, path: Path) -> None:
-    """Write ``nodes.parquet``: the names of the old nodes, then those of the new. Raises UserError where the old file is damaged,
-    and for new nodes of a dataset whose nodes have types."""
+def write_grown_names(old: Dataset, root: Path, raw_ids: IdRun, placed: PlacedNodes, plan: SegmentPlan) -> Files:
+    """Write the names that do not stay as they are, by the ``plan``, and those of the new nodes, to one file; share the others.
+
+    Returns (size, crc32c) of those that are shared. Raises UserError where an old file is damaged, and for new nodes of a dataset
+    whose nodes have types.
+    """
     if placed.new and old.types is not None:
         name = next(_new_names(raw_ids, placed))[0].as_py()
         raise UserError(
             f"{old.path}: its nodes have types, and {placed.new:,} nodes are new, such as {name!r}: update cannot "
             "give them types: make the dataset again with `marius-lite preprocess`"
         )
-    old.checked.check(old.path / NODES)
-    names = chain(raw_id_blocks(old.path / NODES), _new_names(raw_ids, placed))
-    partitioning = old.partitioning.grown(placed.known + placed.new)
-    write_names(path, old.manifest.ids, names, partitioning, stored_types(old))
+    if plan.new is not None:
+        again = old.name_files[plan.stay :]
+        for file in again:
+            old.checked.check(file)
+        path, begin = root / names_file(plan.new.name), plan.old[plan.stay - 1].nodes if plan.stay else 0
+        path.parent.mkdir(exist_ok=True)
+        names = chain(raw_id_blocks(again), _new_names(raw_ids, placed))
+        write_names(path, old.manifest.ids, names, old.partitioning.grown(placed.known + placed.new), None, begin)
+    return share_names(old, root, plan)
 
 
 def _new_names(raw_ids: IdRun, placed: PlacedNodes) -> Iterator[pa.Array]:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import marius_lite
-from marius_lite.graph.manifest import GROWN, Ancestor, Manifest, training_partitions
+from marius_lite.graph.manifest import GROWN, SEGMENTED, Ancestor, Manifest, Segment, training_partitions
 from marius_lite.graph.report import read_report
 from marius_lite.preprocess.disk.place import checksums
 from marius_lite.preprocess.disk.site import Site
@@ -21,14 +21,19 @@ OF_NODES = ("features", "labels", "node_split", "node_types")
 """What the old report says of nodes, and the new one too."""
 
 
-def grown_manifest(site: Site, options: UpdateOptions, edges: GrownEdges, tally: Tally) -> Manifest:
-    """Return the new manifest, sealed. Reads the files whose checksums no pass knows."""
+def grown_manifest(
+    site: Site, options: UpdateOptions, edges: GrownEdges, names: tuple[Segment, ...] | None, tally: Tally
+) -> Manifest:
+    """Return the new manifest, sealed. ``names``: the segments of the nodes' names. Reads the files whose checksums no pass
+    knows."""
     old, partitioning = options.old.manifest, edges.partitioning
     sources = {*old.sources, *edges.read.gathered.seen.sources}
     before = Ancestor(fingerprint=old.fingerprint, nodes=old.nodes, relations=old.relations)
     return old.model_copy(
         update={
-            "format_version": GROWN,
+            "format_version": SEGMENTED if edges.segments or names else GROWN,
+            "segments": edges.segments,
+            "names": names,
             "program_version": marius_lite.__version__,
             "lineage": (*(old.lineage or ()), before),
             "nodes": partitioning.nodes,
@@ -53,8 +58,6 @@ def grown_report(
     old, seen = options.old, dataclasses.replace(edges.read.gathered.seen, announced=True)  # the nodes are not those of its rows
     before = read_report(old.path)
     facts = {name: value for name, value in before.items() if name in OF_NODES}
-    if options.added.drop_duplicates:  # those that were dropped are not stored
-        tally.totals[0] += [before.get("edges", {}).get(name, {}).get("duplicates", 0) for name in SPLITS]
     report = make_report(
         manifest, seen, tally, written.degrees, {}, options.added, site.passes.seconds, {**facts, "sorted_runs": written.runs}
     )

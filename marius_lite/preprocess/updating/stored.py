@@ -44,14 +44,18 @@ def require_keys(old: Dataset, nodes: int) -> None:
         raise UserError(f"{old.path}: {nodes:,} nodes: update takes at most {MOST_NODES:,}: make the dataset again")
 
 
-def stored_edges(old: Dataset, keep: Keep | None = None) -> Iterator[tuple[SpooledEdges, Ids]]:
+def stored_edges(
+    old: Dataset, keep: Keep | None = None, stay: Mapping[str, int] | None = None
+) -> Iterator[tuple[SpooledEdges, Ids]]:
     """Return all stored edges, or those that ``keep`` chooses, each block with the id of each key: the key itself.
 
-    Raises UserError where the bytes are not those that were written.
+    ``stay``: by split, how many of its first segments are left out. Raises UserError where the bytes are not those that were
+    written.
     """
     itself = np.arange(old.manifest.nodes, dtype=np.uint32)
     for name in old.manifest.edges:
-        for edges in _blocks(old.edges(name), SPLITS.index(name)):
+        segments = old.edges(name).segments[(stay or {}).get(name, 0) :]
+        for edges in (block for segment in segments for block in _blocks(segment, SPLITS.index(name))):
             if keep is not None and not (kept := keep(edges)).all():
                 carried = None if edges.carried is None else edges.carried[kept]
                 edges = SpooledEdges(edges.split, 0, edges.src[kept], edges.rel[kept], edges.dst[kept], carried)

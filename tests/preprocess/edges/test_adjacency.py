@@ -92,7 +92,7 @@ def test_the_same_lists_however_many_partitions_stand_in_memory(many_parts, tmp_
     p = many_parts.partitioning
     degrees = np.concatenate([np.diff(many_parts.adjacency.read(k).indptr) for k in range(p.partitions)])
     degrees.astype(np.uint32).tofile(tmp_path / "degrees")
-    monkeypatch.setattr("marius_lite.graph.edges.read_array_range", lambda *a: reads.append(a) or read_array_range(*a))
+    monkeypatch.setattr("marius_lite.graph.edge_segment.read_array_range", lambda *a: reads.append(a) or read_array_range(*a))
     memory = int(edges.counts.sum(0).max()) * 8 + p.rows * 8
     more = (partitions_at_once - 1) * (memory + p.rows * 8)
     writer = AdjacencyWriter(edges, tmp_path / "new/in", tmp_path / "degrees", 3, memory + more)

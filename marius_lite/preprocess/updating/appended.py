@@ -1,0 +1,240 @@
+"""Pass `append` of `update`: new edges become a segment beside the stored ones, which stay as they are.
+
+new edges --related--> the stored edges of the same nodes                       the only time that all stored edges are read
+these with the new ones --sort, count--> what the figures become
+new edges, segments that do not stay --sort--> edges/<split>/<version>
+segments that stay, adjacency/in --hard links--> edges/<split>, adjacency/in
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.graph.adjacency import ADJACENCY
+from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.graph.manifest import Segment
+from marius_lite.graph.report import read_report
+from marius_lite.preprocess import plan
+from marius_lite.preprocess.disk.passes import Files
+from marius_lite.preprocess.disk.sort import Records
+from marius_lite.preprocess.disk.spool import Ids, SpooledEdges
+from marius_lite.preprocess.edges.buckets import TOTALS, SplitWriter, Tally, write_buckets
+from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
+from marius_lite.preprocess.edges.writing import Written
+from marius_lite.preprocess.options import SPLITS
+from marius_lite.preprocess.updating.counted import COUNTS, CountedEdges
+from marius_lite.preprocess.updating.edges import GrownEdges
+from marius_lite.preprocess.updating.related import MOST_ROWS, RelatedEdges, find_related, sought_numbers
+from marius_lite.preprocess.updating.removed import MEMORY_SHARE, RemovedEdges
+from marius_lite.preprocess.updating.segments import SegmentPlan, plan_edges, share_edges, share_folder
+from marius_lite.preprocess.updating.stored import GrownAmounts, stored_edges
+
+SHARE = 8  # an 8th of --memory is for related edges
+RELATED_BYTES = 64  # of a related edge, with a copy
+Block = tuple[SpooledEdges, Ids]
+
+
+@dataclass(frozen=True)
+class AppendedEdges(GrownEdges):
+    """Appends the edges that were read; see `GrownEdges`."""
+
+    @cached_property
+    def plans(self) -> dict[str, SegmentPlan]:
+        """What stays of each split."""
+        options, counts = self.options, self.read.gathered.counts
+        width = 2 if options.added.undirected else 1
+        return {
+            name: plan_edges(options.old, name, width * counts[SPLITS.index(name)], options.number, self.nodes)
+            for name in options.added.splits
+        }
+
+    @property
+    def possible(self) -> bool:
+        """Whether edges can be appended: where all stay, the first training segment too, and old figures are known. Else all are
+        written again."""
+        options, old = self.options, self.options.old.manifest
+        dropped_by_value = options.added.drop_duplicates and old.edge_columns
+        lists_without_relations = old.adjacency and old.relations == 1 < len(self.relations.names)
+        return self.site.passes.any_of("append") or bool(
+            self.removal.edges is None
+            and self.plans[SPLITS[0]].stay
+            and not dropped_by_value
+            and not lists_without_relations
+            and self.partitioning.partitions * self.partitioning.rows < MOST_ROWS
+            and self._degree_type is not None
+            and self._old_totals is not None
+        )
+
+    @property
+    def segments(self) -> dict[str, tuple[Segment, ...]] | None:
+        """What the manifest says of segments."""
+        found = {name: each for name, made in self.plans.items() if (each := made.recorded(self.nodes)) is not None}
+        return found or None
+
+    @property
+    def stored(self) -> dict[str, EdgeBuckets]:
+        """The edges of each split of the new version."""
+        carried = self.options.old.manifest.edge_columns or ()
+        return {
+            name: EdgeBuckets(
+                self.site.root / "edges" / name,
+                self.partitioning,
+                carried,
+                segments=[(each.name, each.nodes) for each in made.all],
+            )
+            for name, made in self.plans.items()
+        }
+
+    def append(self) -> tuple[Written, Tally] | None:
+        """Write ``edges/``, ``adjacency`` and ``counts``. None, once nothing is left of it, where too many edges are related to
+        the new ones. Raises UserError where the new edges carry other columns than those before."""
+        self.check()
+        site = self.site
+        places = [*(site.root / "edges" / name for name in SPLITS), site.root / ADJACENCY.parent, site.root / COUNTS]
+        places += [site.work / name for name in ("tally", "runs", "in_degrees")]
+        try:
+            written = site.passes.once("append", Written, places, self._append, attrgetter("files"))
+        except _TooMany:
+            return None
+        site.passes.clear([site.work / name for name in ("read", "number", "runs")])
+        return written, Tally.load(site.work / "tally", self.partitioning, len(self.relations.names))
+
+    def _append(self) -> Written:
+        assert self._degree_type is not None
+        counted = CountedEdges.zeros(self.nodes, len(self.relations.names), self._degree_type)
+        known = counted.read(self.options.old)
+        most = self.options.added.memory // SHARE // RELATED_BYTES
+        sought = sought_numbers(self.read, self.options.old.partitioning)
+        related = find_related(self.options.old, sought, None if known else counted, most)
+        if related is None:
+            raise _TooMany
+        files: Files = {}
+        for name, made in self.plans.items():
+            files |= share_edges(self.options.old, self.site.root, name, made)
+        files |= share_folder(self.options.old, self.site.root, ADJACENCY.parent)
+        tally = self._count(related, counted)
+        files |= self._write(related)
+        tally.save(self.site.work / "tally")
+        memory = plan.pass_memory(self.options.added)
+        facts = degree_facts(self.stored, self.partitioning, tally, self.site.work / "in_degrees", memory)
+        files |= counted.write(self.site.root, self.partitioning.rows)
+        return Written(files, facts, 0)
+
+    def _count(self, related: RelatedEdges, counted: CountedEdges) -> Tally:
+        """Return the tally of all edges, old and new; those of ``counted`` become all edges'."""
+        old, partitioning, relations = self.options.old, self.partitioning, len(self.relations.names)
+        by_node = (counted.out, counted.into, counted.splits)
+        both, before = (Tally.zeros(partitioning, relations, None) for _ in range(2))
+        both = dataclasses.replace(both, out_degrees=by_node[0], in_degrees=by_node[1], in_splits=by_node[2])
+        self._pass(self._packed(related.counts(), related.edges(), self._fresh(None)), both)
+        self._pass(self._packed(related.counts(), related.edges(), ()), before)
+        for block in related.blocks:  # they were counted twice
+            if block.split == 0:
+                for ends, degrees in ((block.src, counted.out), (block.dst, counted.into)):
+                    np.subtract.at(degrees, ends, 1)
+        counted.relations[:] += both.relation_counts - before.relation_counts
+        buckets = both.bucket_counts - before.bucket_counts
+        for name in old.manifest.edges:
+            p = old.partitioning.partitions
+            buckets[SPLITS.index(name)].reshape(partitioning.partitions, -1)[:p, :p] += old.edges(name).counts
+        assert self._old_totals is not None
+        totals = both.totals - before.totals + self._old_totals
+        return Tally(buckets, counted.relations, totals, *by_node)
+
+    def _pass(self, pieces: Iterator[Records], tally: Tally, writers: dict[str, SplitWriter] | None = None) -> Files:
+        """Count sorted records, and write them where there are writers."""
+        carried, sort = self.options.old.manifest.edge_columns or (), self._sort
+        given: Any = writers if writers is not None else {name: _Nowhere() for name in SPLITS}
+        return write_buckets(pieces, given, sort.layout, self.nodes, carried, tally, self.options.added.drop_duplicates)
+
+    def _packed(self, before: dict[str, int], stored: Iterator[Block], new: Iterable[Block]) -> Iterator[Records]:
+        """Return the records of so many ``stored`` edges and of ``new`` ones, in order."""
+        sort = dataclasses.replace(self._sort, amounts=GrownAmounts(self.options.added, self.read.gathered.counts, before))
+        self.site.passes.clear([self.site.work / "runs"])
+        sorter = self._pack_stored(sort, stored)
+        sort.fill(sorter, iter(new))
+        return sorter.sorted()
+
+    def _fresh(self, related: RelatedEdges | None) -> Iterator[Block]:
+        """Return the new edges; without those that are ``related``, where duplicates are dropped."""
+        if related is None or not self.options.added.drop_duplicates:
+            yield from self.read.edges()
+            return
+        place, relations = self.read.placed.ids.astype(np.uint32), self.relations.ids
+        known = {split: self._distinct(related, split) for split in range(len(SPLITS))}
+        for spooled, ids in self.read.edges():
+            src, dst = (place[ids[ends]] for ends in (spooled.src, spooled.dst))
+            stored = SpooledEdges(spooled.split, 0, src, relations[spooled.rel], dst)
+            kept = known[spooled.split].keep(stored)
+            yield dataclasses.replace(spooled, src=spooled.src[kept], rel=spooled.rel[kept], dst=spooled.dst[kept]), ids
+
+    def _distinct(self, related: RelatedEdges, split: int) -> RemovedEdges:
+        parts = ((each.src, each.rel, each.dst) for each in related.blocks if each.split == split)
+        blocks = (tuple(column.astype(np.int64) for column in columns) for columns in parts)
+        return RemovedEdges.of(blocks, self.nodes, True, self.options.added.memory // MEMORY_SHARE)  # type: ignore[arg-type]
+
+    def _write(self, related: RelatedEdges) -> Files:
+        """Write the segments that are new, with the edges of those that do not stay."""
+        old, memory = self.options.old, plan.split_memory(self.options.added)
+        rewritten = {
+            name: sum(each.total for each in old.edges(name).segments[made.stay :]) if name in old.manifest.edges else 0
+            for name, made in self.plans.items()
+        }
+        bounds = GrownAmounts(self.options.added, self.read.gathered.counts, rewritten)
+        stay = {name: made.stay if made.new else len(made.old) for name, made in self.plans.items()}
+        writers = {
+            name: SplitWriter(
+                self.site.root / "edges" / name / made.new.name,
+                bounds.bound(name),
+                self.partitioning,
+                old.manifest.edge_columns or (),
+                memory,
+            )
+            for name, made in self.plans.items()
+            if made.new
+        }
+        tally = Tally.zeros(self.partitioning, len(self.relations.names), None)
+        return self._pass(self._packed(rewritten, stored_edges(old, None, stay), self._fresh(related)), tally, writers)
+
+    @property
+    def _degree_type(self) -> type[np.unsignedinteger[Any]] | None:
+        edges = sum(self.options.old.manifest.edges.values()) + 2 * sum(self.read.gathered.counts)
+        return degrees_counted(self.partitioning, self.options.added, edges)
+
+    @cached_property
+    def _old_totals(self) -> npt.NDArray[np.int64] | None:
+        """The totals of a `Tally` that the old report says; None where it does not say all that is asked for."""
+        totals, edges = np.zeros((TOTALS, len(SPLITS)), np.int64), read_report(self.options.old.path).get("edges", {})
+        for name in self.options.old.manifest.edges:
+            split, entry = SPLITS.index(name), edges.get(name, {})
+            wanted = ["duplicates", "self_loops", *(["also_in_train"] if split else [])]
+            reversed_too = split and self.options.added.reverses_sought
+            wanted += ["reverse_in_train", "inverse_in_train"] if reversed_too else []
+            if not all(isinstance(entry.get(key), int) for key in wanted):
+                return None
+            totals[: len(wanted), split] = [entry[key] for key in wanted]
+            if reversed_too:
+                totals[4, split] += totals[3, split]
+        return totals
+
+
+class _TooMany(Exception):
+    """More stored edges are related to the new ones than fit the memory."""
+
+
+class _Nowhere:
+    """Where edges go that are only counted."""
+
+    def append(self, *_: object) -> None:
+        """Do nothing."""
+
+    def close(self, _: object) -> Files:
+        return {}
