@@ -21,6 +21,16 @@ WarmStart = Annotated[
     ),
 ]
 
+Freeze = Annotated[
+    str | None,
+    typer.Option(
+        "--freeze",
+        metavar="old|relations|both",
+        help="With --from: what stays as it is, bit for bit: rows of the nodes that RUN knew, weights of its relations, or both "
+        "(the setting training.freeze).",
+    ),
+]
+
 
 def train(
     dataset: options.Dataset,
@@ -35,8 +45,11 @@ def train(
     trace: options.Trace = None,
     processes: Processes = None,
     warm: WarmStart = None,
+    freeze: Freeze = None,
 ) -> None:
     """Train a model on a dataset, from the first epoch to the last, with checkpoints on the way."""
+    if freeze is not None:
+        sets = [*(sets or []), f"training.freeze={freeze}"]
     given = {"--run": run, "--config": config, "--set": sets, "--json": as_json, "--quiet": quiet, "--verbose": verbose}
     if in_processes(
         processes,

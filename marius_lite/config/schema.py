@@ -12,7 +12,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from marius_lite.config.model_sections import InitSection, LossSection, ModelSection, NegativesSection, SamplingSection
 from marius_lite.config.names import NameOf
 from marius_lite.config.optimizer_sections import OptimizerSection, RegularizerSection
-from marius_lite.config.section import Auto, Bytes, BytesOrNone, Section
+from marius_lite.config.section import Auto, Bytes, BytesOrNone, Fraction, Section
 from marius_lite.config.tasks import TASKS, NamesOfTasks
 from marius_lite.ordering.lanes import LANES
 from marius_lite.ordering.plan import NODE_ORDERINGS, ORDERINGS
@@ -71,6 +71,16 @@ class TrainingSection(Section):
         True,
         description="launch the work of a batch on a GPU by one call, as a CUDA graph, where batches are alike; the bits are the "
         "same without",
+    )
+    freeze: Literal["none", "old", "relations", "both"] = Field(
+        "none",
+        description="what stays as it is, bit for bit, in a run that goes on from another (train --from): old: rows of the nodes "
+        "that it knew; relations: weights of the relations that it knew; on the CPU alone",
+    )
+    replay: Fraction = Field(
+        1.0,
+        description="share of the edges that the run's own dataset had, see train --from, which each epoch trains beside the new "
+        "ones; drawn anew for each epoch (link prediction)",
     )
     early_stopping: NonNegativeInt = Field(
         0, description="stop after this many evaluations in a row without a better one; 0: never"

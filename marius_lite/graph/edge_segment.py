@@ -63,12 +63,12 @@ class EdgeSegment:
             first, count = int(begins[run.start]), int(sizes[run].sum())
             if (np.diff(places[run]) == sizes[run][:-1]).all():
                 at = int(places[run.start])
-                self.read_range(name, first, first + count, out[at : at + count])
+                self.read_between(name, first, first + count, out[at : at + count])
             else:
                 shifts = places[run] - (np.cumsum(sizes[run]) - sizes[run])
-                out[np.arange(count) + np.repeat(shifts, sizes[run])] = self.read_range(name, first, first + count)
+                out[np.arange(count) + np.repeat(shifts, sizes[run])] = self.read_between(name, first, first + count)
 
-    def read_range(self, name: str, first: int, last: int, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+    def read_between(self, name: str, first: int, last: int, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """Read edges [first, last) of a column, into ``out`` where it is given."""
         return read_array_range(self.folder / name, first, last, out)
 

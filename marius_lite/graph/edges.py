@@ -154,7 +154,7 @@ class EdgeBuckets:
         places = np.concatenate([[0], ends[:-1]])
         sizes, first, shifts = ends - places, self._segments[int(part.segments[0])], part.begins - places
         if (part.segments == part.segments[0]).all() and (shifts == shifts[0]).all():
-            return first.read_range(name, int(part.begins[0]), int(part.begins[0] + ends[-1]))
+            return first.read_between(name, int(part.begins[0]), int(part.begins[0] + ends[-1]))
         out = np.empty(int(ends[-1]), first.dtype(name))
         for s, segment in enumerate(self._segments):
             own = part.segments == s
@@ -192,7 +192,7 @@ class EdgeBuckets:
         sizes = segment.offsets[flats + 1] - segment.offsets[flats]
         together = bool((np.diff(starts) == sizes[:-1]).all())
         place = out[int(starts[0]) :][: last - first] if together else None
-        read = segment.read_range(name, first, last, place)
+        read = segment.read_between(name, first, last, place)
         if place is None:
             out[np.arange(last - first) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)] = read
         return read

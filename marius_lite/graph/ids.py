@@ -117,7 +117,7 @@ class IdFile:
         ids = np.full(len(distinct), -1, np.int64)
         if not len(ids):
             return ids
-        sought = None if self._key is None else _InOrder(distinct, self._key)
+        sought = None if self._key is None else _SoughtIds(distinct, self._key)
         for first, group in self._groups("raw_id", lambda *_: True):
             if sought is not None and (found := sought.places(group)) is not None:
                 rows, at = found
@@ -130,7 +130,7 @@ class IdFile:
         return ids[places]
 
 
-class _InOrder:
+class _SoughtIds:
     """Distinct raw ids in the order of their hashes, to be found among others in that order."""
 
     def __init__(self, raw: pa.Array, key: int):

@@ -47,6 +47,7 @@ class DenseOptimizer:
     ):
         self.rate, self._lr, self._clip = 1.0, lr, clip
         self._repeated = 0
+        self._kept: dict[str, torch.Tensor] = {}
         self.parameters = {
             key: parameter for key, parameter in module.named_parameters() if parameter.requires_grad and parameter.numel() > 0
         }
@@ -60,8 +61,18 @@ class DenseOptimizer:
         options = {"capturable": True} if self._counts else {}
         self._torch = DENSE_OPTIMIZERS[name](given, lr=lr, **options) if given else None
 
+    def keep(self, name: str, rows: torch.Tensor) -> None:
+        """Leave some rows of a parameter as they are from now on, on the CPU."""
+        self._kept[name] = rows
+
     def step(self) -> None:
         """Make one step with the gradients in ``.grad``, and clear them."""
+        kept = [(each := self.parameters[name].detach(), rows, each[rows]) for name, rows in self._kept.items()]
+        self._step()
+        for weights, rows, before in kept:
+            weights[rows] = before
+
+    def _step(self) -> None:
         if self._torch is not None:
             if self._clip:
                 torch.nn.utils.clip_grad_norm_(self.parameters.values(), self._clip)

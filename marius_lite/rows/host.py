@@ -48,7 +48,7 @@ class HostGather:
         self._table, self._columns, self._threads, self._type, self._scales = table, columns, threads, type, scales
         self._ring = [torch.empty((0, columns), dtype=torch.float32) for _ in range(ring)]
         self._turn = 0
-        self._kept_by_others = RecycledRows()
+        self._left_by_others = RecycledRows()
 
     def __call__(self, rows: Rows) -> Tensor:
         """Return the values of the rows (m,), float32 (m, columns)."""
@@ -58,7 +58,7 @@ class HostGather:
 
     def _room(self, rows: int) -> Tensor:
         if not self._ring:
-            return self._kept_by_others.tensor(rows, self._columns)
+            return self._left_by_others.tensor(rows, self._columns)
         self._turn = (self._turn + 1) % len(self._ring)
         if rows > len(self._ring[self._turn]):
             self._ring[self._turn] = torch.empty((rows, self._columns), dtype=torch.float32)
@@ -112,7 +112,7 @@ class HostRows(ResidentRows):
         seed: int = 0,
     ):
         super().__init__(buffers, partitioning)
-        self._updater, self._seed = updater, seed
+        self._updater, self._seed, self._left = updater, seed, 0
         self._gathers = []
         if buffers.features and buffers.stored:
             stored = buffers.stored
@@ -120,6 +120,10 @@ class HostRows(ResidentRows):
         if buffers.learned:
             kind = "bfloat16" if buffers.learned.table.dtype == BITS else "float32"
             self._gathers.append(HostGather(buffers.learned.rows, buffers.dim, ring, threads, kind))
+
+    def leave(self, nodes: int) -> None:
+        """Leave the learned rows of the first so many nodes as they are from now on."""
+        self._left = nodes
 
     def pipeline(
         self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn, foresee: Foresee | None = None
@@ -144,4 +148,16 @@ class HostRows(ResidentRows):
 
     def _apply(self, grads: RowGrads) -> None:
         if self.buffers.learned and self._updater and grads.grads:
-            self._updater.apply(self.buffers.learned.rows, grads)
+            self._updater.apply(self.buffers.learned.rows, self._changing(grads))
+
+    def _changing(self, grads: RowGrads) -> RowGrads:
+        """Return the gradients of the rows that may change."""
+        if not self._left:
+            return grads
+        rows = np.concatenate(grads.rows)
+        changing = self.node_ids(rows) >= self._left
+        ends = np.cumsum([len(grad) for grad in grads.grads])
+        parts = [
+            grad[torch.from_numpy(changing[end - len(grad) : end])] for grad, end in zip(grads.grads, ends.tolist(), strict=True)
+        ]
+        return RowGrads([rows[changing]], parts, grads.seed)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from marius_lite.graph.edge_segment import TOGETHER, stretches
 from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.sampling.replayed import ReplayedEdges
 from marius_lite.types import Step
 
 Bucket = tuple[int, int]
@@ -100,24 +101,24 @@ class WindowReader:
     A WindowEdges is valid until the second `take` after it.
     """
 
-    def __init__(self, edges: EdgeBuckets, limit: int):
+    def __init__(self, edges: EdgeBuckets | ReplayedEdges, limit: int):
         self._edges = edges
         self._buffers = [np.empty((3, limit), np.uint32) for _ in range(2)]
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="edges")
         self._turn = 0
-        self._pending: tuple[Window, Future[WindowEdges]] | None = None
+        self._pending: tuple[tuple[Window, int], Future[WindowEdges]] | None = None
 
-    def prefetch(self, window: Window) -> None:
-        """Begin to read ``window``. A window that was read before and not taken is dropped."""
+    def prefetch(self, window: Window, epoch: int = 0) -> None:
+        """Begin to read ``window`` of an epoch. A window that was read before and not taken is dropped."""
         self._drop()
         buffer = self._buffers[self._turn]
         self._turn = 1 - self._turn
-        self._pending = window, self._pool.submit(self._read, window, buffer)
+        self._pending = (window, epoch), self._pool.submit(self._read, window, epoch, buffer)
 
-    def take(self, window: Window) -> WindowEdges:
-        """The edges of ``window``, read now if they were not prefetched."""
-        if self._pending is None or self._pending[0] != window:
-            self.prefetch(window)
+    def take(self, window: Window, epoch: int = 0) -> WindowEdges:
+        """The edges of ``window`` in an epoch, read now if they were not prefetched."""
+        if self._pending is None or self._pending[0] != (window, epoch):
+            self.prefetch(window, epoch)
         assert self._pending is not None
         future, self._pending = self._pending[1], None
         return future.result()
@@ -132,9 +133,12 @@ class WindowReader:
             self._pending = None
             self._turn = 1 - self._turn
 
-    def _read(self, window: Window, buffer: npt.NDArray[np.uint32]) -> WindowEdges:
+    def _read(self, window: Window, epoch: int, buffer: npt.NDArray[np.uint32]) -> WindowEdges:
         src, dst, rel = (column[: window.edges] for column in buffer)
-        self._edges.read_into(window.buckets, src, dst, rel)
+        if isinstance(self._edges, ReplayedEdges):
+            self._edges.read_into(window.buckets, src, dst, rel, epoch)
+        else:
+            self._edges.read_into(window.buckets, src, dst, rel)
         return WindowEdges(window, src, dst, rel)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from marius_lite.checkpoint.run_folder import RunFolder, read_record
 from marius_lite.config.encoder_memory import resident
 from marius_lite.config.memory import negatives_shape
 from marius_lite.config.model_sections import drawn_by_degree
@@ -19,10 +20,13 @@ from marius_lite.config.schema import Config
 from marius_lite.device.cache import HOT_SAMPLE
 from marius_lite.device.chooser import Load, expected_loads
 from marius_lite.encode.representation import PreparedPlaces, Representation
+from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.facts import facts_of
 from marius_lite.graph.plans import plans_of
 from marius_lite.graph.report import leak_lines, read_report
+from marius_lite.graph.versions import dataset_of
 from marius_lite.log import log
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.rows.batch import Arrived, PreparedBatch
@@ -31,6 +35,7 @@ from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
+from marius_lite.sampling.replayed import ReplayedEdges
 from marius_lite.sampling.windows import Cut, Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
@@ -117,6 +122,24 @@ def make_sampler(config: Config) -> Sampler:
     return NegativeSampler(negatives.count, config.lane_chunks, from_batch, seed, negatives.mask_known)
 
 
+def trained_edges(setting: Setting) -> EdgeBuckets | ReplayedEdges:
+    """Return the edges that epochs train: all, or a share of those that the run of --from had, see `ReplayedEdges`.
+
+    Raises UserError where that run's version of the dataset is gone.
+    """
+    edges, training = setting.dataset.edges("train"), setting.config.training
+    if training.replay == 1:
+        return edges
+    known = read_record(RunFolder(setting.folder))["from"]["fingerprint"]
+    before = Dataset.open(dataset_of(setting.dataset.path), known)
+    if before.fingerprint != known:
+        raise UserError(
+            f"{dataset_of(setting.dataset.path)}: the version that the run of --from was trained on is gone, its edges are "
+            "unknown: start a new run with --set training.replay=1"
+        )
+    return ReplayedEdges(edges, before.edges("train"), training.replay, training.seed)
+
+
 @dataclass(frozen=True, slots=True)
 class SampledLinks:
     """A batch's edges with their negatives, what the representation prepared for their places, and their queries by relation."""
@@ -132,7 +155,7 @@ class LinkLearning:
     def __init__(self, setting: Setting, rows: ResidentRows, representation: Representation, model: LinkPredictionModel):
         self._setting, self._config, self._partitioning = setting, setting.config, setting.dataset.partitioning
         self._rows, self._representation, self._model = rows, representation, model
-        self._edges = setting.dataset.edges("train")
+        self._edges = trained_edges(setting)
         self._reader = WindowReader(self._edges, setting.memory.window_edges)
         self._sampler = make_sampler(setting.config)
         self._resident = NOWHERE
@@ -152,9 +175,9 @@ class LinkLearning:
         return windows_of(step, self._edges.counts, self._setting.memory.window_edges, edge_cut(self._config))
 
     def open(self, epoch: int, window: Window, following: Window | None) -> LinkWindow:
-        edges = self._reader.take(window)
+        edges = self._reader.take(window, epoch)
         if following is not None:
-            self._reader.prefetch(following)
+            self._reader.prefetch(following, epoch)
         to_rows(edges, self._edges.counts, self._rows.base_rows())
         if self._config.negatives.log_q:
             self._correct(edges)

@@ -23,6 +23,7 @@ from marius_lite.rows.resident import ResidentRows
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
 from marius_lite.tasks.task import Setting
+from marius_lite.train.frozen import freeze
 from marius_lite.train.parts import Parts, Regularized
 from marius_lite.train.stages import TrainingStage
 from marius_lite.train.work import Work
@@ -65,6 +66,7 @@ def build(
     else:
         buffers = open_buffers(dataset, config, memory.slots, table)
         rows = device_rows(accelerator, buffers, dataset, config, task.loads(dataset, config))
+    freeze(run, config, dataset, rows, shared.optimizer if shared else optimizer)
     representation = represent(rows, accelerator, dataset, config, model.encoder, task.input_dropout(config))
     learning = task.learning(Setting(dataset, config, memory, run.path), rows, representation, model)
     work = Work(config, plans_of(dataset, config), learning, representation, shared or optimizer)

@@ -36,13 +36,12 @@ from marius_lite.nn.ways import require_way
 from marius_lite.rows.table import table_bytes
 from marius_lite.tasks.resolved import resolved, scoring_rates
 from marius_lite.temporary import remove_scratch
+from marius_lite.train.frozen import WARM, require_frozen
 from marius_lite.train.parts import Parts
 from marius_lite.train.warm_start import WarmStart, open_warm_start
 
 ANEW = "figures_anew"
 """The key of a change in the record after which evaluations are of another kind than those before."""
-WARM = "from"
-"""The key of what a run began from, in its record."""
 CHANGEABLE = (
     "training.epochs",
     "training.early_stopping",
@@ -115,6 +114,7 @@ def new_run(dataset: Path, run: Path, config: Config | GivenFor | None, warm: Pa
     with ExitStack() as stack:
         before = None if warm is None else stack.enter_context(closing(open_warm_start(warm, data, settings)))
         record = {} if before is None else {WARM: before.record}
+        require_frozen(settings, record.get(WARM), data)
         folder = stack.enter_context(run_folder.create(run, data, settings, _machine_facts(data, settings), record))
         yield Start(folder, data, settings, memory, warm=before)
 

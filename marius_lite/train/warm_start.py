@@ -20,9 +20,8 @@ from marius_lite.nn.biases import SIDES
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.rows.warm_rows import WarmRows
 from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
+from marius_lite.train.frozen import RELATIONS
 
-RELATIONS = "relations"
-"""The weights that have rows for relations: first those of the relations, then, where there are any, of their inverses."""
 SAME = (
     "task",
     "model.encoder",
@@ -50,8 +49,15 @@ class WarmStart:
     @property
     def record(self) -> dict[str, Any]:
         """What the run's record says of it. With it `again` opens the same checkpoint, or none."""
-        place = self.checkpoint.path
-        return {"run": str(self.checkpoint.run.path.resolve()), "checkpoint": place.name, "state": _checksum(place)}
+        place, known = self.checkpoint.path, self.checkpoint.dataset
+        return {
+            "run": str(self.checkpoint.run.path.resolve()),
+            "checkpoint": place.name,
+            "state": _checksum(place),
+            "fingerprint": known.fingerprint,
+            "nodes": known.manifest.nodes,
+            "relations": known.manifest.relations,
+        }
 
     @property
     def rows(self) -> WarmRows | None:
@@ -88,7 +94,7 @@ def open_warm_start(run: Path, dataset: Dataset, config: Config, record: dict[st
         raise UserError("--from: `training.method` layerwise trains each layer from its beginning: leave --from out")
     start = WarmStart(open_checkpoint(run, record["checkpoint"] if record else None), dataset, config)
     try:
-        if record is not None and start.record != record:
+        if record is not None and {name: start.record[name] for name in record} != record:  # earlier versions said less
             raise UserError(f"{start.checkpoint.path}: has changed since a run began from it: start a new run")
         _require_older(start.checkpoint, dataset)
         _require_same(start.checkpoint, config)

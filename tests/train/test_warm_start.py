@@ -6,47 +6,11 @@ import shutil
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from warm_runs import CONFIG, STILL, checkpoint, config_of, rows_of
 
 import marius_lite
-from marius_lite.config.load import load
 from marius_lite.errors import UserError
-from marius_lite.storage.table import RowTable
 from marius_lite.train.run import Start
-
-STILL = {"optimizer.rows.lr": 1e-30, "optimizer.dense.lr": 1e-30}
-"""Rates at which nothing changes that float32 can tell."""
-CONFIG = {
-    "model": {"decoder": "distmult", "dim": 8, "biases": False},
-    "training": {"epochs": 2, "batch_size": 100},
-    "negatives": {"count": 20, "chunks": 1},
-    "storage": {"capacity": 2},
-    "optimizer": {"schedule": {"name": "constant"}},
-}
-
-
-def config_of(**changed):
-    return load(None, [f"{name}={value}" for name, value in changed.items()], CONFIG)
-
-
-def checkpoint(run):
-    return run / "checkpoints/latest"
-
-
-def rows_of(run):
-    table = RowTable.open(checkpoint(run) / "nodes")
-    return np.concatenate([table.read_block(k, 0, table.size(k)) for k in range(table.partitions)])
-
-
-@pytest.fixture(scope="module")
-def grown(tmp_path_factory):
-    """A folder with dataset ``d`` of two versions, the second with more nodes and relations; ``old``, a run over the first."""
-    folder, rng = tmp_path_factory.mktemp("grown"), np.random.default_rng(5)
-    np.savetxt(folder / "e.tsv", rng.integers(0, (60, 3, 60), (500, 3)), "n%d\tr%d\tn%d")
-    np.savetxt(folder / "new.tsv", rng.integers(0, (80, 5, 80), (200, 3)), "n%d\tr%d\tn%d")
-    marius_lite.make_dataset(folder / "e.tsv", folder / "d", partitions=3)
-    marius_lite.train_run(folder / "d", folder / "old", config_of())
-    marius_lite.update_dataset(folder / "d", folder / "new.tsv")
-    return folder
 
 
 def test_known_nodes_and_relations_begin_as_they_were(grown, tmp_path):
