@@ -29,7 +29,7 @@ def require_frozen(config: Config, before: dict[str, Any] | None, dataset: Datas
         raise UserError(f"`{setting}`: nothing is known that could stay or come again: name a run with --from, or leave it out")
     if replay != 1 and config.task != "link_prediction":
         raise UserError("`training.replay`: edges are trained in link prediction alone: leave it out")
-    if frozen != "none" and config.device == "cuda":
+    if frozen != "none" and config.device != "cpu":
         raise UserError("`training.freeze`: rows and weights are kept as they are on the CPU alone: give --set device=cpu")
     if before is not None and before["fingerprint"] == dataset.fingerprint and (frozen in ("old", "both") or replay == 0):
         raise UserError(f"{dataset.path}: has no node or edge that the run of --from did not know: nothing would be learned")
