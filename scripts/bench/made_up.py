@@ -248,7 +248,7 @@ def rows_of(name: str, seed: int, recipes: list[str], peers: bool, folder: Path)
         except RuntimeError as error:
             result[recipe] = f"{error}"
             continue
-        main = figures["mrr"] if link else 100 * figures[next(k for k in ("accuracy", "micro_f1") if k in figures)]
+        main = figures["mrr"] if link else 100 * figures["accuracy" if graph.y.ndim == 1 else "micro_f1"]
         result[recipe] = f"{main:.4f} ({figures['epochs']})" if link else f"{main:.1f} ({figures['epochs']})"
     return result
 

@@ -51,7 +51,9 @@ def test_what_edges_tell_of_directions_is_said(cli, tmp_path, caplog, options, s
 
 @pytest.mark.parametrize("item", ["task=node_classification", "model.encoder=gat", "task= node_classification"])
 def test_a_setting_leaves_the_rest_of_the_preset(communities, item):
-    assert config_for(Dataset.open(communities), None, [item]) == load("preset:gcn", [item, "model.normalize_features=false"])
+    assert config_for(Dataset.open(communities), None, [item]) == load(
+        "preset:gcn", [item, "model.normalize_features=false", "training.epochs=500"]
+    )
 
 
 @pytest.mark.parametrize(

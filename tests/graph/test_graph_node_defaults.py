@@ -62,7 +62,9 @@ def test_learned_rows_alone_have_no_features_to_divide(classed):
 )
 def test_few_training_nodes_have_more_epochs(classed, sets, epochs, caplog):
     with caplog.at_level(logging.INFO, "marius_lite"):
-        assert config_for(classed(DENSE), "preset:sage", sets).training.epochs == epochs
+        dataset = classed(DENSE)
+        assert config_for(dataset, "preset:sage", sets).training.epochs == epochs
+        assert config_for(dataset, "preset:gcn", sets).training.epochs == max(200, epochs // 2)
     assert ("20 training nodes are" in caplog.text) == (epochs > 50)
 
 
