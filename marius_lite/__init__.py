@@ -31,6 +31,7 @@ _PUBLIC = {  # public name -> module and name there
     "predict_links": "predict.links:predict_links",
     "stream_links": "predict.links:stream_links",
     "predict_nodes": "predict.nodes:predict_nodes",
+    "upload_dataset": "graph.upload:upload_dataset",
     "index_run": "search.build:index_run",
     "open_search": "search.session:open_search",
     "export_run": "export.run:export_run",
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from marius_lite.export.run import export_run as export_run
     from marius_lite.fetch.fetch import fetch_dataset as fetch_dataset
     from marius_lite.graph.dataset import Dataset
+    from marius_lite.graph.upload import upload_dataset as upload_dataset
     from marius_lite.predict.links import predict_links as predict_links
     from marius_lite.predict.links import stream_links as stream_links
     from marius_lite.predict.nodes import predict_nodes as predict_nodes

@@ -186,7 +186,7 @@ def sizes_of(config: Config, data: Dataset) -> MovedSizes:
         ]
     return MovedSizes(
         learned=table_bytes(data, config) // partitioning.partitions,
-        features=partitioning.rows * features.table.stride if features is not None else 0,
+        features=partitioning.rows * features.stride if features is not None else 0,
         lists=lists,
         edges=data.manifest.edges["train"] * planning_of(config).edge_bytes_read,
     )

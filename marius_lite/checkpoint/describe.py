@@ -21,12 +21,12 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
 
     ``verified`` is False where there was none to compare. Raises UserError for what is damaged.
     """
-    run = RunFolder(folder)
+    run = RunFolder.to_read(folder)
     record = read_record(run)
     checkpoints, latest = published(run), find(run, None)
     facts = {
         "kind": "run",
-        "path": str(folder),
+        "path": run.name,
         "program_version": record["program_version"],
         **record["dataset"],
         "checkpoints": [path.name for path in checkpoints],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from marius_lite.config.yaml_text import parse_yaml
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.log import log
+from marius_lite.remote.address import address_of
+from marius_lite.remote.run import PublishedRun, published_run, run_to_read
 from marius_lite.sealed import checksum_of
 
 FORMAT_VERSION = 1
@@ -33,9 +35,35 @@ BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The paths of a run. The folder need not exist yet."""
+    """The paths of a run. The folder need not exist yet.
+
+    ``address``: of the run in object storage that this folder is a copy of. ``published``: that run, for the process that
+    writes it.
+    """
 
     path: Path
+    address: str = ""
+    published: PublishedRun | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def to_read(cls, run: Path | str) -> RunFolder:
+        """Return the folder of a run: itself, or, for an address in object storage, one with what the run has now."""
+        return cls(run_to_read(run), str(address_of(run) or ""))
+
+    @classmethod
+    def to_write(cls, run: Path | str) -> RunFolder:
+        """Return the folder that a run is written in: itself, or, for an address in object storage, its working copy."""
+        published = published_run(run)
+        return cls(published.folder, str(published.address), published) if published else cls(Path(run))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what only the process has that writes the run."""
+        return {**self.__dict__, "published": None}
+
+    @property
+    def name(self) -> str:
+        """What commands call the run: its folder or address."""
+        return self.address or str(self.path)
 
     @property
     def config_file(self) -> Path:
@@ -64,23 +92,39 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Lock the run against other processes until the block ends. Raises UserError where another has the lock."""
+        if self.published:
+            files.make_folder(self.path)
         with files.lock(self.path / "lock"):
             yield
 
 
 @contextmanager
 def create(
-    path: Path, dataset: Dataset, config: Config, facts: dict[str, Any], more: Mapping[str, Any] | None = None
+    path: Path | str, dataset: Dataset, config: Config, facts: dict[str, Any], more: Mapping[str, Any] | None = None
 ) -> Iterator[RunFolder]:
     """Make a new run folder with its record, locked until the block ends; ``more`` is added to the record. Raises UserError where
     something exists already."""
-    _require_new(path)
-    files.make_folder(path)
-    run = RunFolder(path)
+    run = RunFolder.to_write(path)
+    if not run.published:
+        _require_new(run.path)
+    files.make_folder(run.path)
     with run.locked():
-        _require_new(path)  # another process may have been faster
-        write_record(run, {**_new_record(path, dataset, config, facts), **(more or {})})
-        yield run
+        if run.published:
+            run.published.require_new()
+        _require_new(run.path)  # another process may have been faster
+        write_record(run, {**_new_record(run.path, dataset, config, facts), **(more or {})})
+        with published_at_ends(run):
+            yield run
+
+
+@contextmanager
+def published_at_ends(run: RunFolder) -> Iterator[None]:
+    """Publish a run in object storage as it is now, and once more when the block ends without an error."""
+    if run.published:
+        run.published.publish()
+    yield
+    if run.published:
+        run.published.publish()
 
 
 def _require_new(path: Path) -> None:
@@ -103,6 +147,7 @@ def where(run: Path, dataset: Dataset) -> dict[str, str]:
     return {
         "relative": os.path.relpath(dataset.path.resolve(), run.resolve()),
         "absolute": str(dataset.path.resolve()),
+        **({"address": dataset.address} if dataset.address else {}),
         "fingerprint": dataset.fingerprint,
     }
 
@@ -164,6 +209,9 @@ def open_dataset(run: RunFolder, record: dict[str, Any], moved_to: Path | None =
     said, wrong = record["dataset"], list[UserError]()
     beside = Path(os.path.normpath(run.path.resolve() / said["relative"]))  # relative to the run itself, not to a link to it
     places = [moved_to] if moved_to else [beside, Path(said["absolute"])]
+    if not moved_to and said.get("address"):
+        moved_to = Path(said["address"])  # what is kept of it on a machine is not the dataset's place
+        places = [moved_to]
     for candidate in places:
         if moved_to or (candidate / "zarr.json").exists():
             try:

@@ -48,6 +48,8 @@ def save(run: RunFolder, state: State, dense: dict[str, torch.Tensor], keep: int
     except (OSError, RunError) as error:
         recover(run)
         raise (files.disk_error(error, temporary) if isinstance(error, OSError) else error) from error
+    if run.published:
+        run.published.try_to_publish()
     return final
 
 

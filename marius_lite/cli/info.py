@@ -46,7 +46,9 @@ def describe(folder: Path | None, verify: bool) -> dict[str, Any]:
         from marius_lite.machine import describe as describe_machine
 
         return describe_machine(Path.cwd())
-    if (folder / "config.yaml").exists():
+    from marius_lite.remote.run import is_published_run
+
+    if (folder / "config.yaml").exists() or is_published_run(folder):
         from marius_lite.checkpoint.describe import describe_run
 
         return describe_run(folder, verify)

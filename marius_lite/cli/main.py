@@ -32,6 +32,7 @@ COMMANDS = (
     "report",
     "plan",
     "info",
+    "upload",
 )
 TRACEBACK = "MARIUS_LITE_TRACEBACK"
 STOPPED = 128 + signal.SIGINT

@@ -52,9 +52,9 @@ def preprocess(
 ) -> None:
     """Turn raw edge lists into a partitioned dataset."""
     arguments = {name: value for name, value in locals().items() if name != "json"}
-    from marius_lite.preprocess.make import make
+    from marius_lite.preprocess.make import made_and_sent
 
-    report = make(arguments, sys.stdin.buffer)
+    report = made_and_sent(arguments, sys.stdin.buffer)
     if json:
         typer.echo(json_module.dumps(report))
         return

@@ -125,6 +125,11 @@ class StorageSection(Section):
         "features, and with sampling.refresh_epochs above 1 what the batches of an epoch may take, which are kept. Less keeps "
         "fewer of them",
     )
+    cache: Bytes | Auto = Field(
+        "auto",
+        description="bytes, on this machine, for the files of datasets that are fetched from object storage; auto: as much as "
+        "the disk has. Datasets that nobody uses are removed to keep to it",
+    )
     direct_io: bool = Field(True, description="bypass the page cache where the file system allows")
     io_threads: PositiveInt = Field(4, description="threads that read and write partitions")
     device_path: Literal["auto", "zero_copy", "staged", "bulk"] = Field(

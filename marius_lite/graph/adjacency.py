@@ -140,8 +140,11 @@ class Adjacency:
         return empty_for_range(self._dtype(array), start, stop, own_pages)
 
     def _read(self, k: int, array: str, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Read one of the stored ARRAYS of partition k into ``out``."""
-        values = read_array_range(self.folder / array, *self._range(k, array), out)
+        """Read one of the stored ARRAYS of partition k into ``out``, once its files are on this machine."""
+        path, (start, stop) = self.folder / array, self._range(k, array)
+        if self._checked:
+            self._checked.need_range(path, start, stop)
+        values = read_array_range(path, start, stop, out)
         self.check(k, ARRAYS.index(array), crc32c(values.view(np.uint8)))
         return values
 

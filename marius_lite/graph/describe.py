@@ -28,7 +28,7 @@ def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
     }
     return {
         "kind": "dataset",
-        "path": str(folder),
+        "path": dataset.address or str(folder),
         **describe_versions(dataset.path),
         **facts,
         **cut,

@@ -69,7 +69,9 @@ class EdgeSegment:
                 out[np.arange(count) + np.repeat(shifts, sizes[run])] = self.read_between(name, first, first + count)
 
     def read_between(self, name: str, first: int, last: int, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
-        """Read edges [first, last) of a column, into ``out`` where it is given."""
+        """Read edges [first, last) of a column, into ``out`` where it is given, once their files are on this machine."""
+        if self._checked:
+            self._checked.need_range(self.folder / name, first, last)
         return read_array_range(self.folder / name, first, last, out)
 
     def dtype(self, name: str) -> np.dtype[Any]:

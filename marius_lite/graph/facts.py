@@ -51,7 +51,7 @@ def _memory(dataset: Dataset, config: Config, stride: int) -> int:
     if config.storage.memory != "auto":
         return machine.available_memory()
     features = dataset.features
-    rows = dataset.manifest.nodes * (stride + (features.table.stride if features else 0))
+    rows = dataset.manifest.nodes * (stride + (features.stride if features else 0))
     return machine.reachable_memory(2 * (rows + dataset.manifest.edges["train"] * EDGE_BYTES + BESIDE_ROWS))
 
 
@@ -61,7 +61,7 @@ def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:
     features = dataset.features
     return replace(
         facts,
-        features=features.table.stride if features else 0,
+        features=features.stride if features else 0,
         feature_width=features.width if features else 0,
         lists=list_bytes(dataset, config),
         all_lists=all_list_bytes(dataset, config),

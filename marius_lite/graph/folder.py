@@ -15,11 +15,13 @@ from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY, Adjacency
 from marius_lite.graph.checked import REDO, CheckedFiles
 from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.graph.fetched import brought_here
 from marius_lite.graph.ids import IdFile, names_file, order_key
 from marius_lite.graph.manifest import Manifest, read_manifest
-from marius_lite.graph.node_columns import Labels, NodeSplits
+from marius_lite.graph.node_columns import LABELS, SPLIT, Labels, NodeSplits
 from marius_lite.graph.node_types import NodeTypes
 from marius_lite.graph.versions import version_folder
+from marius_lite.remote.dataset import fetched_files
 
 if TYPE_CHECKING:
     from marius_lite.graph.features import Features
@@ -33,7 +35,7 @@ class DatasetFolder:
         self.path = path
         self.manifest = manifest
         self.partitioning = manifest.partitioning
-        self.checked = CheckedFiles(path, manifest.files)
+        self.checked = CheckedFiles(path, manifest.files, fetched_files(path, manifest.files))
 
     @classmethod
     def open(cls, path: str | Path, fingerprint: str | None = None) -> Self:
@@ -42,17 +44,23 @@ class DatasetFolder:
 
         What is read later is compared with a checksum before it is used.
         """
-        path = version_folder(Path(path), fingerprint)
+        path = version_folder(brought_here(Path(path), fingerprint), fingerprint)
         manifest = read_manifest(path)
-        for name, (size, _) in manifest.files.items():
+        dataset = cls(path, manifest)
+        for name, (size, _) in manifest.files.items() if dataset.address is None else ():
             file = path / name
             if not file.is_file():
                 raise UserError(f"{file}: missing: copy the whole dataset folder, or {REDO}")
             if file.stat().st_size != size:
                 raise UserError(f"{file}: {file.stat().st_size} bytes, {size} were written: copy the file again, or {REDO}")
-        dataset = cls(path, manifest)
         dataset.checked.check_descriptions()
         return dataset
+
+    @property
+    def address(self) -> str | None:
+        """Where the dataset is in object storage; None where it is a folder of this machine."""
+        fetched = self.checked.fetched
+        return str(fetched.address) if fetched else None
 
     @property
     def fingerprint(self) -> str:
@@ -79,7 +87,7 @@ class DatasetFolder:
         from marius_lite.graph.features import Features  # most commands do not need zarr, which it loads
 
         shape = self.manifest.features
-        return None if shape is None else Features.open(self.path, shape, self.manifest.files)
+        return None if shape is None else Features.open(self.path, shape, self.checked)
 
     @cached_property
     def adjacency(self) -> Adjacency | None:
@@ -96,6 +104,7 @@ class DatasetFolder:
         shape = self.manifest.labels
         if shape is None:
             return None
+        self.checked.need(self.path / LABELS)
         if not self.manifest.multi_label:
             return Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
         from marius_lite.graph.multi_labels import MultiLabels  # most commands do not need zarr, which it loads
@@ -119,6 +128,7 @@ class DatasetFolder:
         """Which split each node belongs to, None where nodes are not split."""
         if self.manifest.node_split is None:
             return None
+        self.checked.need(self.path / SPLIT)
         return NodeSplits(self.path, self.node_counts, self.partitioning, self.manifest.files)
 
     @cached_property

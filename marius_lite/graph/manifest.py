@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import marius_lite
 from marius_lite.errors import UserError
-from marius_lite.files import check_encodable, read_json
+from marius_lite.files import check_encodable, parse_json, read_json
 from marius_lite.graph.feature_types import FeatureType
 from marius_lite.graph.partitioning import Partitioning
 
@@ -180,10 +180,22 @@ def read_manifest(dataset: Path) -> Manifest:
     """Read the manifest of a dataset folder. Raises UserError where there is none, or it was changed or damaged."""
     check_encodable(dataset)
     root = dataset / "zarr.json"
-    redo = "make the dataset again with `marius-lite preprocess`"
     if not dataset.is_dir():
         raise UserError(f"{dataset}: no such folder: give the folder that `marius-lite preprocess` wrote")
-    found = attributes(dataset)
+    return _manifest_of(attributes(dataset), str(dataset), str(root))
+
+
+def parse_manifest(root: bytes, where: str) -> Manifest:
+    """Return the manifest in the text of a root ``zarr.json``, from ``where``. Raises UserError as `read_manifest` does."""
+    try:
+        found = parse_json(root)["attributes"][KEY]
+    except (ValueError, KeyError, TypeError):
+        found = None
+    return _manifest_of(found if isinstance(found, dict) else None, where, where)
+
+
+def _manifest_of(found: dict[str, Any] | None, dataset: str, root: str) -> Manifest:
+    redo = "make the dataset again with `marius-lite preprocess`"
     if found is None or found.get("kind") != "dataset":
         raise UserError(f"{dataset}: not a dataset: give the folder that `marius-lite preprocess` wrote")
     if found.get("format_version") not in (FORMAT_VERSION, GROWN, SEGMENTED):

@@ -36,6 +36,7 @@ Columns = list[npt.NDArray[Any]]
 
 def verify_dataset(dataset: DatasetFolder) -> None:
     """Check everything, with a progress bar. Raises UserError, which says the file, the place, and what to do."""
+    dataset.checked.need_all()
     with progress_bar("verify", "B", _bytes_to_read(dataset)) as bar:
         _verify_files(dataset, bar.update)
         _verify_layout(dataset)

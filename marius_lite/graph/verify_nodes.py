@@ -198,7 +198,7 @@ def node_table_bytes(dataset: DatasetFolder) -> int:
     manifest, features = dataset.manifest, 0
     if manifest.features is not None:
         with suppress(UserError, KeyError, ValueError):  # the check of the features will report it
-            features = dataset.features.table.stride if dataset.features else 0
+            features = dataset.features.stride if dataset.features else 0
     return features + _label_bytes(manifest) + (manifest.node_split is not None)
 
 

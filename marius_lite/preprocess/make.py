@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import IO, Any
 
 from marius_lite.errors import UserError
+from marius_lite.files import remove_tree
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.upload import upload_dataset
 from marius_lite.preprocess.build import preprocess
 from marius_lite.preprocess.inputs.graphs import with_graphs_opened
 from marius_lite.preprocess.inputs.on_disk import SEVERAL, named
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.standard_input import on_disk
+from marius_lite.remote.address import address_of
+from marius_lite.remote.dataset import require_free
 
 
 def make_dataset(edges: Any, output: str | Path, **options: Any) -> Dataset:
@@ -32,8 +36,24 @@ def make_dataset(edges: Any, output: str | Path, **options: Any) -> Dataset:
     What is no file is written to disk first, in blocks. The dataset is that of a Parquet or .npy file of the same rows.
     Raises UserError or RunError.
     """
-    make({"edges": edges, "output": output, **options})
+    made_and_sent({"edges": edges, "output": output, **options})
     return Dataset.open(output)
+
+
+def made_and_sent(given: Mapping[str, Any], standard_input: IO[bytes] | None = None) -> dict[str, Any]:
+    """Make a dataset as `make` does. Where ``output`` is an address in object storage, it is made on this machine, then sent.
+
+    Returns its report. Raises UserError where there is a dataset at the address, before anything is made.
+    """
+    address = address_of(given["output"])
+    if address is None:
+        return make(given, standard_input)
+    require_free(address)
+    folder = address.place / "made"
+    report = make({**given, "output": folder}, standard_input)
+    upload_dataset(folder, str(address))
+    remove_tree(address.place)
+    return report
 
 
 def make(given: Mapping[str, Any], standard_input: IO[bytes] | None = None) -> dict[str, Any]:

@@ -125,7 +125,9 @@ def opened(data: Dataset | Path | str) -> Dataset:
         return data
     if not isinstance(data, str | Path):
         raise UserError(f"data: found {type(data).__name__}: expected the folder of a dataset, which `preprocess` makes")
-    return Dataset.open(Path(data))
+    opened = Dataset.open(Path(data))
+    opened.checked.need_all()
+    return opened
 
 
 def _nothing_is_learned(prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:

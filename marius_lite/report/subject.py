@@ -35,7 +35,7 @@ def subjects_of(runs: Sequence[Path], dataset: Path | None = None) -> list[Subje
 
 
 def _subject(run: Path, name: str, moved_to: Path | None) -> Subject:
-    folder = RunFolder(run)
+    folder = RunFolder.to_read(run)
     record = run_folder.read_record(folder)
     config = run_folder.config_of(folder, record)
     history = read_history(folder.metrics_file)

@@ -27,7 +27,7 @@ def write_trace(run: Path | str, output: Path | str) -> dict[str, Any]:
     Memory does not grow with the run. Raises UserError for a folder that is no run, or one without timelines; RunError where the
     disk fails.
     """
-    folder, target = RunFolder(Path(run)), Path(output)
+    folder, target = RunFolder.to_read(run), Path(output)
     read_record(folder)
     count = 0
     with whole(target) as file:

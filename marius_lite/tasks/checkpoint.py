@@ -48,12 +48,12 @@ def open_checkpoint(path: Path, name: str | None, moved_to: Path | None = None) 
 
     ``moved_to``: where the run's dataset is now. Raises UserError where there is no such checkpoint or dataset.
     """
-    run = RunFolder(path)
+    run = RunFolder.to_read(path)
     record = run_folder.read_record(run)
     dataset = run_folder.open_dataset(run, record, moved_to)
     locked = hold(run, name)
     if locked is None:
-        raise UserError(f"{path}: no checkpoint yet: `marius-lite resume {path}` trains until there is one")
+        raise UserError(f"{run.name}: no checkpoint yet: `marius-lite resume {run.name}` trains until there is one")
     folder, lock = locked
     with ExitStack() as stack:
         stack.callback(os.close, lock)

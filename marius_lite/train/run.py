@@ -57,8 +57,8 @@ def train_run(
 
     def start(has_begun: bool) -> AbstractContextManager[Start]:
         if has_begun:
-            return old_run(Path(run), None, (), Path(dataset))
-        return new_run(Path(dataset), Path(run), config, before)
+            return old_run(run, None, (), Path(dataset))
+        return new_run(Path(dataset), run, config, before)
 
     return _in_processes(start, tensorboard)
 
@@ -77,7 +77,7 @@ def resume_run(
     what `train_run` raises.
     """
     moved = Path(dataset) if dataset is not None else None
-    return _in_processes(lambda has_begun: old_run(Path(run), checkpoint, sets, moved), tensorboard)
+    return _in_processes(lambda has_begun: old_run(run, checkpoint, sets, moved), tensorboard)
 
 
 def _in_processes(start: Callable[[bool], AbstractContextManager[Start]], tensorboard: bool) -> dict[str, Any]:
@@ -234,4 +234,4 @@ def _tell_missing_lines(metrics: Path, expected: int) -> None:
 
 def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:
     best = {"best_checkpoint": state.best.checkpoint, f"best_{measure}": state.best.value} if state.best else {}
-    return {"run": str(folder.path), "epochs": state.cursor.epoch, "checkpoint": state.cursor.name, **best}
+    return {"run": folder.name, "epochs": state.cursor.epoch, "checkpoint": state.cursor.name, **best}

@@ -54,6 +54,7 @@ CHANGEABLE = (
     "evaluation.",
     "storage.memory",
     "storage.packs_disk",
+    "storage.cache",
     "storage.prefetch",
     "storage.io_threads",
     "storage.direct_io",
@@ -96,7 +97,9 @@ class Start:
 
 
 @contextmanager
-def new_run(dataset: Path, run: Path, config: Config | GivenFor | None, warm: Path | None = None) -> Generator[Start, None, None]:
+def new_run(
+    dataset: Path, run: Path | str, config: Config | GivenFor | None, warm: Path | None = None
+) -> Generator[Start, None, None]:
     """Make the folder of a new run, locked until the block ends.
 
     ``config``: as given, or a function of the dataset that says it; None: the preset that suits the dataset. ``warm``: see
@@ -106,11 +109,12 @@ def new_run(dataset: Path, run: Path, config: Config | GivenFor | None, warm: Pa
     given = config(data) if callable(config) else config or config_for(data, None)
     settings, memory = resolved(data, given)
     _require_lanes(settings)
+    _require_cache(data, settings)
     check_device(settings.device)
     require_way(settings.training.scoring, settings.training.precision)
     for line in passed_over(given, settings.device):
         log.info("%s", line)
-    _require_disk(run, data, settings, memory.packing)
+    _require_disk(RunFolder.to_write(run).path, data, settings, memory.packing)
     with ExitStack() as stack:
         before = None if warm is None else stack.enter_context(closing(open_warm_start(warm, data, settings)))
         record = {} if before is None else {WARM: before.record}
@@ -120,21 +124,27 @@ def new_run(dataset: Path, run: Path, config: Config | GivenFor | None, warm: Pa
 
 
 @contextmanager
-def old_run(run: Path, checkpoint: str | None, sets: Sequence[str], dataset: Path | None) -> Generator[Start, None, None]:
+def old_run(run: Path | str, checkpoint: str | None, sets: Sequence[str], dataset: Path | None) -> Generator[Start, None, None]:
     """Open the folder of a run at a checkpoint, locked until the block ends. See `train.run.resume_run`."""
-    folder = RunFolder(run)
-    record = run_folder.read_record(folder)
-    with folder.locked():
+    folder = RunFolder.to_write(run)
+    if not folder.published:
+        run_folder.read_record(folder)  # a folder that is no run gets no lock
+    with folder.locked(), ExitStack() as stack:
+        if folder.published:
+            folder.published.take_over()
+        record = run_folder.read_record(folder)
+        stack.enter_context(run_folder.published_at_ends(folder))
         data = run_folder.open_dataset(folder, record, dataset)
         before = run_folder.config_of(folder, record)
         config, memory = resolved(data, _changed(before, sets))
         _require_lanes(config)
+        _require_cache(data, config)
         require_way(config.training.scoring, config.training.precision)
         checkpoints.recover(folder)
         remove_scratch(folder.path, SCRATCH)
         saved = find(folder, checkpoint)
         if saved is None:
-            log.info("%s has no checkpoint yet: training starts again, from its seed", folder.path)
+            log.info("%s has no checkpoint yet: training starts again, from its seed", folder.name)
         if sets or dataset is not None:
             others = {ANEW: True} if _figures(config) != _figures(before) else {}
             change = [{"at": saved.name if saved else Cursor().name, "set": list(sets), **others}] if sets else []
@@ -154,11 +164,10 @@ def old_run(run: Path, checkpoint: str | None, sets: Sequence[str], dataset: Pat
         anew = any(change.get(ANEW) and saved and change["at"] == saved.name for change in record.get("changes", []))
         if memory.packing:
             _require_disk_of_packs(folder.path, memory.packing)
-        with ExitStack() as stack:
-            warm = None
-            if saved is None and (said := record.get(WARM)):
-                warm = stack.enter_context(closing(open_warm_start(Path(said["run"]), data, config, said)))
-            yield Start(folder, data, config, memory, saved, anew, warm=warm)
+        warm = None
+        if saved is None and (said := record.get(WARM)):
+            warm = stack.enter_context(closing(open_warm_start(Path(said["run"]), data, config, said)))
+        yield Start(folder, data, config, memory, saved, anew, warm=warm)
 
 
 def _figures(config: Config) -> dict[str, Any]:
@@ -188,6 +197,12 @@ def _changed(config: Config, sets: Sequence[str]) -> Config:
             )
     merged = load(None, sets, config.model_dump(mode="json"))
     return check(merged.model_dump(mode="json"), "configuration of the run")
+
+
+def _require_cache(data: Dataset, config: Config) -> None:
+    """Make room for the files of a dataset in object storage. Raises UserError where ``storage.cache`` is less than they take."""
+    if data.checked.fetched:
+        data.checked.fetched.require_room(None if config.storage.cache == "auto" else int(config.storage.cache))
 
 
 def _require_lanes(config: Config) -> None:

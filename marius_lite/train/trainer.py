@@ -68,7 +68,7 @@ class Trainer:
         return RunError(
             f"{error}: the model diverged by epoch {at.epoch}, step {at.step}, batch {at.batch} and is not saved: "
             "train anew with lower learning rates (optimizer.rows.lr, optimizer.dense.lr); earlier checkpoints stay "
-            f"in {self.parts.run.path}"
+            f"in {self.parts.run.name}"
         )
 
     def _train_epoch(self, plan: EpochPlan) -> None:
@@ -232,5 +232,5 @@ class Trainer:
         if (signum := self._signum()) is not None:
             name = self.state.cursor.name
             raise Interrupted(
-                signum, f"stopped at checkpoint {name}: `marius-lite resume {self.parts.run.path}` goes on from there"
+                signum, f"stopped at checkpoint {name}: `marius-lite resume {self.parts.run.name}` goes on from there"
             )

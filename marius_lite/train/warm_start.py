@@ -51,7 +51,7 @@ class WarmStart:
         """What the run's record says of it. With it `again` opens the same checkpoint, or none."""
         place, known = self.checkpoint.path, self.checkpoint.dataset
         return {
-            "run": str(self.checkpoint.run.path.resolve()),
+            "run": self.checkpoint.run.address or str(self.checkpoint.run.path.resolve()),
             "checkpoint": place.name,
             "state": _checksum(place),
             "fingerprint": known.fingerprint,

@@ -47,6 +47,7 @@ def test_nothing_stays_auto_and_resolving_again_changes_nothing():
         "scoring",  # this and the next: `tasks.resolved` measures on the processor
         "products",
         "packs_disk",  # follows from the dataset, and changes no result
+        "cache",  # what the disk has, for files from object storage
         "device_path",
         "device_memory",
     ]  # of the GPU a run finds; they change no result

@@ -33,7 +33,9 @@ class RepartitionOptions:
             raise UserError("--partitions auto: must be a whole number from 1 to 1024")
         place = Path(output).absolute()
         recover_output(place)  # it may be the dataset itself
-        return cls(Dataset.open(dataset), place, number, parse_memory(memory), overwrite)
+        old = Dataset.open(dataset)
+        old.checked.need_all()
+        return cls(old, place, number, parse_memory(memory), overwrite)
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -51,6 +51,8 @@ class UpdateOptions:
         """Return the options that the command line gives as texts: ``given`` are options of `preprocess`. Raises UserError."""
         check_name(dataset, "DATASET")
         old = Dataset.open(dataset)
+        if old.address:
+            raise UserError(f"{old.address}: update the dataset on this machine, then send the new version: `marius-lite upload`")
         place = dataset_of(old.path)
         there = versions(place)
         if old.path != there[max(there)]:
