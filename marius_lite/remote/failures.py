@@ -15,6 +15,12 @@ SECRET = re.compile(r"KEY|SECRET|TOKEN|PASS|CRED|SAS|SIGNATURE")
 SHORTEST_SECRET = 6
 PASSING = {408, 425, 429}
 """What a server answers to a request that may be asked again, beside its own failures (500 and above)."""
+MEANT = {
+    "error sending request": "the server cannot be reached, or is silent",
+    "body error": "the connection was cut, or the server is silent",
+    "decoding response body": "the connection was cut, or the server is silent",
+}
+"""What the client library says of connections, and what it means."""
 REFUSED = ("PermissionDeniedError", "UnauthenticatedError")
 FINAL = (*REFUSED, "NotFoundError", "FileNotFoundError", "AlreadyExistsError", "PreconditionError", "NotSupportedError",
          "InvalidPathError", "UnknownConfigurationKeyError", "NotImplementedError", "ValueError")  # fmt: skip
@@ -70,6 +76,9 @@ def _said(text: str, secrets: tuple[str, ...]) -> str:
 def _reason(text: str, secrets: tuple[str, ...]) -> str:
     """Return the last part of the first line: before it stand the request and the store."""
     first = text.partition("\n")[0].rpartition(" - ")[2] or "no answer"
+    for said, meant in MEANT.items():
+        if said in first:
+            return meant
     return _clean(first, secrets)
 
 

@@ -72,11 +72,20 @@ class Proxy(BaseHTTPRequestHandler):
         pass
 
 
+class FaultyServer(ThreadingHTTPServer):
+    """It says nothing of clients that part early, as after a fault they do."""
+
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        pass
+
+
 @contextmanager
 def proxy(behind, fault=lambda *_: None, after=lambda *_: None, hangs=2.0):
     """Start a `Proxy` before the server at ``behind``; give it. Its address is ``endpoint``."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        server.daemon_threads, server.guard, server.count, server.stopped = True, threading.Lock(), 0, threading.Event()
+    with FaultyServer(("127.0.0.1", 0), Proxy) as server:
+        server.guard, server.count, server.stopped = threading.Lock(), 0, threading.Event()
         server.behind, server.fault, server.after, server.hangs = behind, fault, after, hangs
         server.endpoint = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
