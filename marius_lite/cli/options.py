@@ -29,8 +29,13 @@ def named(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
     return path
 
 
-Dataset = Annotated[Path, typer.Argument(metavar="DATASET", help="Folder that `preprocess` or `repartition` made.")]
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that `train` made.")]
+Dataset = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATASET", help="Folder that `preprocess` or `repartition` made, or an address such as s3://bucket/name."
+    ),
+]
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that `train` made, or an address such as s3://bucket/name.")]
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
@@ -78,7 +83,14 @@ AllowCode = Annotated[
         "Class` run code from anywhere, the working folder too. Else only installed packages.",
     ),
 ]
-NewRun = Annotated[Path, typer.Option("--run", callback=named, help="Folder for the run. It must be empty, or not exist yet.")]
+NewRun = Annotated[
+    Path,
+    typer.Option(
+        "--run",
+        callback=named,
+        help="Folder for the run, which must be empty, or not exist yet; or an address such as s3://bucket/name.",
+    ),
+]
 Output = Annotated[Path, typer.Option("--output", "-o", callback=named, help="Folder to make.")]
 
 

@@ -59,5 +59,6 @@ def preprocess(
         typer.echo(json_module.dumps(report))
         return
     from marius_lite.preprocess.report import summary
+    from marius_lite.remote.address import address_of
 
-    typer.echo(printable(f"{output}: {summary(report)}"))
+    typer.echo(printable(f"{address_of(output) or output}: {summary(report)}"))
