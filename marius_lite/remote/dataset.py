@@ -107,7 +107,7 @@ class FetchedFiles:
 
 
 def _fetch_file(store: ObjectStore, name: str, path: Path, size: int, checksum: int, progress: Progress) -> None:
-    with files.whole(path, f".{os.getpid()}.tmp") as file:
+    with files.whole(path, path.with_name(f"{path.name}.{os.getpid()}.tmp")) as file:
         store.fetch(name, lambda blocks: _write(file, blocks, size, checksum), size)
     progress(size)
 

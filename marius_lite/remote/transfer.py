@@ -134,7 +134,7 @@ def is_made_of(path: Path, parts: Sequence[Part]) -> bool:
 
 
 def _fetch_file(store: ObjectStore, parts: Sequence[Part], path: Path, progress: Callable[[int], object]) -> None:
-    with files.whole(path, f".{os.getpid()}.tmp") as file:
+    with files.whole(path, path.with_name(f"{path.name}.{os.getpid()}.tmp")) as file:
         for part in parts:
             at = file.tell()
             store.fetch(part.name, partial(_write_part, file, at, part), part.size)
