@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 LOOKS = 16
-"""Turns, from the first one on, after which it is looked at again whether vectors that are sent whole have touched rows of fewer
-bytes."""
+"""Turns, from the first one on, after which it is looked whether touched rows of vectors that are sent whole are fewer bytes."""
 SPARE = 1.25
 """Room for touched rows, as a multiple of the most that a lane touched in the turn before."""
 
