@@ -177,6 +177,8 @@ def test_a_server_that_stays_away_is_told_in_one_line(
     assert KEY not in captured
     assert code == 1, captured
     assert ends_in_one_line(captured, f"{bucket}/run")
+    monkeypatch.setattr(store, "SILENT", 30)
+    monkeypatch.setattr(store, "TRIES", 6)
     monkeypatch.setenv("AWS_ENDPOINT_URL", object_server)
     shutil.rmtree(os.environ["MARIUS_LITE_CACHE"])
     assert cli("resume", f"{bucket}/run", "-q") == 0
@@ -231,8 +233,6 @@ def test_killed_at_any_request(forwarded, bucket, object_server, tiny_dataset, l
 @pytest.mark.parametrize("fault", FAULTS)
 def test_any_request_fails(fault, bucket, object_server, tiny_dataset, local, cli, monkeypatch):
     """Once, and from there on."""
-    monkeypatch.setattr(store, "SILENT", 0.2)
-    monkeypatch.setattr(store, "TRIES", 3)
     for lasting in (False, True):
         number, reached = 0, True
         while reached:
@@ -242,11 +242,12 @@ def test_any_request_fails(fault, bucket, object_server, tiny_dataset, local, cl
                 if lasting
                 else (lambda n, *_, at=number: fault if n == at else None)
             )
-            with proxy(object_server, faulty, hangs=0.5) as server:
-                monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+            with proxy(object_server, faulty, hangs=2.0) as server, monkeypatch.context() as patch:
+                patch.setattr(store, "SILENT", 1.0)
+                patch.setattr(store, "TRIES", 3)
+                patch.setenv("AWS_ENDPOINT_URL", server.endpoint)
                 code = cli("train", tiny_dataset, "--run", run, *SETTINGS, "-q")
                 reached = server.count > number
-            monkeypatch.setenv("AWS_ENDPOINT_URL", object_server)
             require_whole(run)
             if not (lasting and reached):
                 assert code == 0
