@@ -77,8 +77,10 @@ class State:
         best = BestCheckpoint(self.cursor.name, value) if value is not None and is_best else self.best
         return replace(self, evaluate=False, best=best)
 
-    def measured(self, metric: str, value: float | None, patience: int = 0, weakens: bool = False) -> State:
+    def measured(self, metric: str, value: float | None, patience: int = 0, weakens: bool = False, counts: bool = True) -> State:
         """Return the state after an evaluation, whether or not it has a checkpoint.
+
+        ``counts``: whether one that is not better counts. Where it does not, nothing changes.
 
         Learning rates drop each time that ``patience`` evaluations in a row were not better; 0: never. With ``weakens`` the
         regularizer changes first: it becomes weaker, then stronger, or the other way round.
@@ -88,6 +90,8 @@ class State:
         if better(metric, value, self.highest):
             tried = tried_when(self.since // patience) if patience and weakens else 0
             return replace(self, highest=value, since=0, tries_first=self.tries_first * (tried or 1))
+        if not counts:
+            return self
         since = self.since + 1
         if patience == 0 or since % patience:
             return replace(self, since=since)

@@ -42,6 +42,11 @@ class ScheduleSection(Section):
         "last epoch's end. plateau: times `factor` after `patience` evaluations in a row without a better one",
     )
     warmup: NonNegativeFloat = Field(0.0, description="epochs, or a part of one, in which both learning rates rise from 0")
+    patient_warmup: bool = Field(
+        False,
+        description="whether evaluations before the warmup's end count neither as a plateau nor for training.early_stopping: "
+        "models are not meant to get better while rates are low",
+    )
     factor: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(0.3, description="plateau: factor of the learning rates")
     patience: PositiveInt = Field(2, description="plateau: evaluations in a row without a better one")
     lowest: Fraction = Field(0.001, description="smallest share of the learning rates that is left; the warmup may go below it")

@@ -177,7 +177,11 @@ class Trainer:
             self.state = before.ranked(metric, value)
         schedule, regularizer = config.optimizer.schedule, config.regularizer
         self.state = self.state.measured(
-            metric, value, schedule.patience if schedule.name == "plateau" else 0, regularizer.decay < 1 and regularizer.is_on
+            metric,
+            value,
+            schedule.patience if schedule.name == "plateau" else 0,
+            regularizer.decay < 1 and regularizer.is_on,
+            counts=not (schedule.patient_warmup and cursor.epoch <= schedule.warmup),
         )
         if self.state.best != before.best and self.writes:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)

@@ -155,6 +155,31 @@ def test_rates_drop_only_after_evaluations_that_were_none_better():
     assert seen == [(0, 0), (1, 0), (2, 1), (0, 1), (1, 1), (2, 2), (3, 2)]
 
 
+def test_evaluations_that_do_not_count_change_nothing_unless_they_are_better():
+    state = State(None, "", {}, 0).measured("mrr", 1.0, patience=1)
+    assert state.measured("mrr", 0.9, patience=1, counts=False) == state
+    assert state.measured("mrr", 1.1, patience=1, counts=False).highest == 1.1
+
+
+@pytest.mark.parametrize(("patient", "epochs"), [(False, 2), (True, 5)])
+def test_a_patient_warmup_is_not_taken_for_a_plateau(tiny_dataset, tmp_path, patient, epochs):
+    """Among two candidates every figure is the same: each evaluation but the first is one that was not better."""
+    sets = [
+        "model.dim=8",
+        "training.epochs=9",
+        "training.early_stopping=1",
+        "training.metric=hits@10",
+        "evaluation.candidates=1",
+        "evaluation.every_epochs=1",
+        "optimizer.rows.lr=1e-9",
+        "optimizer.schedule.name=plateau",
+        "optimizer.schedule.patience=1",
+        "optimizer.schedule.warmup=4",
+        f"optimizer.schedule.patient_warmup={patient}",
+    ]
+    assert train_run(tiny_dataset, tmp_path / "run", load(sets=sets))["epochs"] == epochs
+
+
 def test_in_batch_negatives_corrected_and_masked_are_learned_from(tiny_dataset, tmp_path):
     sets = [
         "negatives.count=60",
