@@ -16,9 +16,7 @@ import traceback
 
 import numpy.ma
 import pyarrow.dataset
-import torch._dynamo
-import torch._inductor
-import torch.onnx
+import torch.fx.experimental.symbolic_shapes
 
 import marius_lite.export.run
 import marius_lite.graph.describe
@@ -36,7 +34,6 @@ def serve(path: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
     main.app()  # imports every command's module; what these import when they run is imported above
     formats()  # imports what reads files of edges
-    torch.optim.Adagrad([torch.zeros(1, requires_grad=True)])
     gc.freeze()  # forks share these pages for good
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(path)
