@@ -69,7 +69,7 @@ def test_a_full_disk_and_a_kill_leave_no_half_file(faults, tmp_path, ending, sto
     assert not path.exists()
     left = [each.name for each in tmp_path.iterdir()]
     if stop == "FAIL":
-        assert f"RunError: {path}: the disk is full" in done.stderr
+        assert f"DiskFull: {path}: the disk is full" in done.stderr
         assert left == []
     else:
         assert done.returncode == -9
