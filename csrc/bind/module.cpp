@@ -12,6 +12,7 @@ void bind_graph(nb::module_& m);
 void bind_graph_ids(nb::module_& m);
 void bind_tails(nb::module_& m);
 void bind_sampler(nb::module_& m);
+void bind_padded(nb::module_& m);
 void bind_partitioner(nb::module_& m);
 void bind_cuda(nb::module_& m);
 
@@ -27,6 +28,7 @@ NB_MODULE(_native, m) {
     bind_graph_ids(m);
     bind_tails(m);
     bind_sampler(m);
+    bind_padded(m);
     bind_partitioner(m);
     bind_cuda(m);
 }

@@ -137,17 +137,20 @@ class EdgeBuckets:
 
     def _stretches(self, rows: range, columns: range) -> _Stretches:
         """Return where the edges of these buckets are, bucket after bucket, segment after segment; none that is empty."""
-        i, j = (each.reshape(-1) for each in np.meshgrid(np.array(rows, np.int64), np.array(columns, np.int64), indexing="ij"))
-        flats = np.stack([segment.flat(i, j) for segment in self._segments], 1)
-        begins, counts = np.zeros_like(flats), np.zeros_like(flats)
-        for s, segment in enumerate(self._segments):
-            own = flats[:, s]
-            there = own >= 0
-            begins[there, s] = segment.offsets[own[there]]
-            counts[there, s] = segment.offsets[own[there] + 1] - begins[there, s]
-        kept = counts > 0
-        buckets, segments = np.nonzero(kept)
-        return _Stretches((i * self.partitioning.partitions + j)[buckets], segments, flats[kept], begins[kept], counts[kept])
+        parts = [self._of_segment(s, rows, columns) for s in range(len(self._segments))]
+        if len(parts) == 1:
+            return parts[0]
+        order = np.argsort(np.concatenate([part.buckets for part in parts]), kind="stable")
+        return _Stretches(*(np.concatenate(each)[order] for each in zip(*(part.arrays for part in parts), strict=True)))
+
+    def _of_segment(self, s: int, rows: range, columns: range) -> _Stretches:
+        segment, now = self._segments[s], self.partitioning.partitions
+        i, j = (np.arange(each.start, min(each.stop, segment.partitions)) for each in (rows, columns))
+        flats = (i[:, None] * segment.partitions + j).reshape(-1)
+        counts = segment.offsets[flats + 1] - segment.offsets[flats]
+        flats, counts = flats[counts > 0], counts[counts > 0]
+        buckets = flats if segment.partitions == now else flats // segment.partitions * now + flats % segment.partitions
+        return _Stretches(buckets, np.broadcast_to(np.int64(s), flats.shape), flats, segment.offsets[flats], counts)
 
     def _read_stretches(self, name: str, part: _Stretches, ends: Places) -> npt.NDArray[Any]:
         """Read several stretches of a column, one after the other. The s-th ends at ``ends[s]`` in the result."""
@@ -213,6 +216,10 @@ class _Stretches:
     flats: Places
     begins: Places
     counts: Places
+
+    @property
+    def arrays(self) -> tuple[Places, ...]:
+        return self.buckets, self.segments, self.flats, self.begins, self.counts
 
     def part(self, which: slice) -> _Stretches:
         """Return some of them; where they begin is a copy."""

@@ -29,6 +29,7 @@ OTHER = {
 FITTING = {
     "RefinePass": {"loads": np.zeros((2, 4), np.int64), "room": np.zeros((2, 4), np.int64)},
     "ListsBetween": {"begin": 0, "end": 3, "nodes": 3},
+    "HeldRows": {"rows": np.arange(3)},
 }
 """Arguments that make an object, where those of `example` do not."""
 
