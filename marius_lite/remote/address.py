@@ -63,7 +63,10 @@ def address_of(path: Path | str) -> BucketAddress | None:
     parts = prefix.rstrip("/").split("/")
     sound = printable(prefix) == prefix and all(part not in ("", ".", "..") for part in parts) and "?" not in rest
     if not BUCKET.fullmatch(bucket) or not sound or len(prefix.encode("utf-8", "replace")) > MOST_KEY - NAMED_LATER:
-        raise UserError(f"{printable(text)}: no address: give it as {scheme}://bucket/name, without `..` and `?`")
+        raise UserError(
+            f"{printable(f'{scheme}://{rest}')}: no address: give it as {scheme}://bucket/name, without `..` and `?`; a bucket's "
+            "name has 3 to 63 characters"
+        )
     return BucketAddress(scheme, bucket, "/".join(parts))
 
 
