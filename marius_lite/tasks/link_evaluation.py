@@ -106,7 +106,8 @@ def warn_of_chance(result: dict[str, Any], candidates: int) -> None:
     if rank is not None and candidates >= FEW_CANDIDATES and rank > CHANCE * candidates:
         log.warning(
             "the mean rank is %s of %s candidates, hardly better than chance: the model has not learned what this split asks; "
-            "stop earlier, regularize more (regularizer.weight), take another decoder (model.decoder), or more training edges",
+            "train longer where figures still rise; else stop earlier, regularize more (regularizer.weight), take another "
+            "decoder (model.decoder), or more training edges",
             f"{rank:,.0f}",
             f"{candidates:,}",
         )
