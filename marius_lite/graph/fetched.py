@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from marius_lite.errors import UserError
-from marius_lite.graph.manifest import Manifest, parse_manifest
+from marius_lite.graph.manifest import parse_manifest
 from marius_lite.graph.versions import NUMBER, VERSIONS
 from marius_lite.remote.address import BucketAddress, address_of
 from marius_lite.remote.dataset import MOST_ROOT, ROOT, folder_of
@@ -55,15 +55,11 @@ def _root(address: BucketAddress) -> tuple[str, bytes] | None:
     """Return (fingerprint, text) of the manifest at an address; None where there is none."""
     store = ObjectStore(address)
     found = store.get(ROOT, MOST_ROOT, _check)
-    return None if found is None else (_parsed(found[0], store.where(ROOT)).fingerprint, found[0])
+    return None if found is None else (parse_manifest(found[0], store.where(ROOT)).fingerprint, found[0])
 
 
 def _check(data: bytes) -> None:
     try:
-        _parsed(data, "")
+        parse_manifest(data, "")
     except UserError as error:
         raise Damaged(str(error)) from None
-
-
-def _parsed(data: bytes, where: str) -> Manifest:
-    return parse_manifest(data, where)

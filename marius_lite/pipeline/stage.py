@@ -5,17 +5,15 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 POLL_SECONDS = 0.1
-_END = object()
 
 
 def spread(
@@ -25,46 +23,43 @@ def spread(
 
     It is at most one item a thread ahead. Else it does as `staged`.
     """
+    source, more = iter(items), True
     waiting: deque[Future[U]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="stage") as pool:
-        source, failed = _until_an_error(items), None
         try:
-            while failed is None or waiting:
-                while failed is None and len(waiting) < threads:
-                    item, failed = next(source)
-                    if failed is None:
-                        waiting.append(pool.submit(function, item))  # type: ignore[arg-type]
-                while waiting and not waiting[0].done():
+            while True:
+                while more and len(waiting) < threads:
+                    try:
+                        waiting.append(pool.submit(function, next(source)))
+                    except StopIteration:
+                        more = False
+                    except Exception as error:  # it comes behind the results before it
+                        more = False
+                        waiting.append(_raising(error))
+                if not waiting:
+                    return
+                while not waiting[0].done():
                     if stop():
                         return
                     wait([waiting[0]], POLL_SECONDS)
-                if waiting:
-                    yield waiting.popleft().result()
-            if failed.error is not None:
-                raise failed.error
+                yield waiting.popleft().result()
         finally:
             for future in waiting:
                 future.cancel()
 
 
-def _until_an_error(items: Iterable[T]) -> Iterator[tuple[T | None, _Ended | None]]:
-    """Yield each item, then how they ended."""
-    try:
-        for item in items:
-            yield item, None
-        yield None, _Ended(None)
-    except Exception as error:
-        yield None, _Ended(error)
-
-
-@dataclass(frozen=True)
-class _Ended:
-    error: Exception | None
+def _raising(error: Exception) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
 
 
 class _Failed:
     def __init__(self, error: BaseException):
         self.error = error
+
+
+_END = object()
 
 
 def staged(
