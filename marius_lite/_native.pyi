@@ -182,15 +182,15 @@ def segment_sum(parts: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(No
 ROW_OPTIMIZERS: dict[str, dict[str, Any]] = ...
 
 @overload
-def row_step(optimizer: str, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, threads: int = 0, **options: Any) -> None:
+def row_step(optimizer: str, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, seed: int = 0, *, threads: int = 0, **options: Any) -> None:
     """
-    One step of one of ROW_OPTIMIZERS, in place; rows ascend and are unique. A record has the values, then the state: per_value columns for each value, then per_row.
+    One step of one of ROW_OPTIMIZERS, in place; rows ascend and are unique. A record has the values, then the state: per_value columns for each value, then per_row. Nothing is rounded by chance: the seed does not matter.
     """
 
 @overload
-def row_step(optimizer: str, table: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, *, key: int, threads: int = 0, **options: Any) -> None:
+def row_step(optimizer: str, table: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, seed: int = 0, *, threads: int = 0, **options: Any) -> None:
     """
-    The same on the bits of bfloat16, rounded by chance, which follows from the record, its gradient and `key`. Each column of per_row is two, whose sum it is.
+    The same on the bits of bfloat16, rounded by chance, which follows from the record, its gradient and the lower 32 bits of the seed. Each column of per_row is two, whose sum it is.
     """
 
 def round_by_chance(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], key: int) -> None:

@@ -7,8 +7,7 @@ import pytest
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "marius_lite"
 WITHOUT = {  # modules that do nothing by themselves, each with its reason
-    "rows/batch.py": "protocols and what is handed over: `rows.host` and `rows.on_device` are tested",
-    "tasks/task.py": "protocols: the two tasks are tested, and a third in test_toy_task.py",
+    "tasks/task.py": "protocols: the two tasks are tested, and a third in test_toy_task.py"
 }
 
 

@@ -218,20 +218,22 @@ void bind_rows(nb::module_& m) {
     m.def(
         "row_step",
         [](const std::string& optimizer, Matrix<float> table, Vector<const std::int64_t> rows, Matrix<const float> grads,
-           float lr, int threads,
+           float lr, std::uint64_t, int threads,
            const nb::kwargs& options) { step_rows<float>(optimizer, table, rows, grads, lr, threads, 0, options); },
-        "optimizer"_a, "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), "lr"_a, "threads"_a = 0, "options"_a,
+        "optimizer"_a, "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), "lr"_a, "seed"_a = 0, nb::kw_only(),
+        "threads"_a = 0, "options"_a,
         "One step of one of ROW_OPTIMIZERS, in place; rows ascend and are unique. A record has the values, then the state: "
-        "per_value columns for each value, then per_row.");
+        "per_value columns for each value, then per_row. Nothing is rounded by chance: the seed does not matter.");
     m.def(
         "row_step",
         [](const std::string& optimizer, Matrix<std::uint16_t> table, Vector<const std::int64_t> rows, Matrix<const float> grads,
-           float lr, std::uint32_t key, int threads,
-           const nb::kwargs& options) { step_rows<std::uint16_t>(optimizer, table, rows, grads, lr, threads, key, options); },
-        "optimizer"_a, "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), "lr"_a, nb::kw_only(), "key"_a,
+           float lr, std::uint64_t seed, int threads, const nb::kwargs& options) {
+            step_rows<std::uint16_t>(optimizer, table, rows, grads, lr, threads, static_cast<std::uint32_t>(seed), options);
+        },
+        "optimizer"_a, "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), "lr"_a, "seed"_a = 0, nb::kw_only(),
         "threads"_a = 0, "options"_a,
-        "The same on the bits of bfloat16, rounded by chance, which follows from the record, its gradient and `key`. Each column "
-        "of per_row is two, whose sum it is.");
+        "The same on the bits of bfloat16, rounded by chance, which follows from the record, its gradient and the lower 32 bits "
+        "of the seed. Each column of per_row is two, whose sum it is.");
     m.def(
         "round_by_chance",
         [](Vector<const float> values, Vector<std::uint16_t> out, std::uint32_t key) {

@@ -18,7 +18,7 @@ import torch
 from marius_lite._native import add_block
 from marius_lite.evaluate.layer_pass import LayerPass, ListsOfPartition
 from marius_lite.evaluate.layer_rows import LayerRows, RowsOnDisk, Write
-from marius_lite.pipeline.stage import staged
+from marius_lite.pipeline.batches import staged
 from marius_lite.storage.engine import own_pages_of
 
 BLOCKS = 5

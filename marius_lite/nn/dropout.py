@@ -38,40 +38,45 @@ class _Dropped(torch.autograd.Function):
 
 
 class Dropout:
-    """Sets numbers to zero with a probability and multiplies the others by 1 / (1 - probability), for one batch.
+    """Sets numbers to zero with a probability and multiplies the others by 1 / (1 - probability).
 
-    The probability is rounded to a multiple of 2^-16. The same seed of the ``generator``, its device and the order of calls give
+    The probability is rounded to a multiple of 2^-16. The same seed of its `generator`, its device and the order of calls give
     the same masks.
     """
 
-    def __init__(self, probability: float, generator: torch.Generator, workspace: Workspace):
+    def __init__(self, probability: float, workspace: Workspace):
         dropped = round(probability * LEVELS)
-        self.active = dropped > 0
+        self._active = dropped > 0
         self._threshold = dropped - LEVELS // 2
         self._scale = LEVELS / (LEVELS - dropped)
         self._workspace = workspace
         self._masks: dict[str, torch.Tensor] = {}
-        self._generator = generator
+        self._generator: torch.Generator | None = None
+
+    def generator(self, device: torch.device) -> torch.Generator:
+        """Return what masks are drawn from, which is where the numbers are."""
+        if self._generator is None or self._generator.device != device:
+            self._generator = torch.Generator(device)
+        return self._generator
 
     def __call__(self, name: str, values: torch.Tensor) -> torch.Tensor:
         """Return a copy of ``values`` with numbers dropped, or the values themselves at probability 0.
 
         The copy and its mask stay valid until ``name`` is used again.
         """
-        if not self.active:
+        if not self._active:
             return values
-        shape = tuple(values.shape)
-        draws = -(-values.numel() * 2 // 8)
-        bits = self._workspace.tensor("dropout bits", (draws,), values.device, torch.int64)
-        bits.random_(-(1 << 63), None, generator=self._generator)
-        mask = self._workspace.tensor(f"{name} mask", shape, values.device)
+        shape, device = tuple(values.shape), values.device
+        bits = self._workspace.tensor("dropout bits", (-(-values.numel() * 2 // 8),), device, torch.int64)
+        bits.random_(-(1 << 63), None, generator=self.generator(device))
+        mask = self._workspace.tensor(f"{name} mask", shape, device)
         torch.ge(bits.view(torch.int16)[: values.numel()].view(shape), self._threshold, out=mask)
         mask *= self._scale
         self._masks[name] = mask
-        return torch.mul(values, mask, out=self._workspace.tensor(f"{name} dropped", shape, values.device))
+        return torch.mul(values, mask, out=self._workspace.tensor(f"{name} dropped", shape, device))
 
     def backward_(self, name: str, grad: torch.Tensor) -> torch.Tensor:
         """Multiply the gradient of what was returned for ``name`` by its mask, in place."""
-        if self.active:
+        if self._active:
             grad *= self._masks[name]
         return grad

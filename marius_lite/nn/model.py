@@ -18,9 +18,8 @@ from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.nn.losses import LOSSES, Loss, Softmax
-from marius_lite.nn.scoring import Compared, SideGrads, joined, scores
+from marius_lite.nn.scoring import Compared, SideGrads, SideScoring, joined, scores
 from marius_lite.nn.seeding import seed_torch
-from marius_lite.nn.shared_loss import SideScoring
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import DeviceBatch, Pairs, SampledBatch, one_after_another
@@ -56,7 +55,7 @@ class Objective:
       al., AKBC 2021), for decoders that can rank relations.
 
     So both weights are relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to every gathered
-    row: sources, destinations, negatives, relations. ``way``: how scores are computed, see `nn.shared_loss.SideScoring`.
+    row: sources, destinations, negatives, relations. ``way``: how scores are computed, see `nn.scoring.SideScoring`.
     ``biases``: whether the last numbers of a row are a node's biases, which scores then contain, see `nn.biases`.
     """
 
@@ -109,7 +108,7 @@ class LinkPredictionModel(torch.nn.Module):
         self._weights = [weight for weight in self.decoder.parameters() if weight.requires_grad]
         self._draws = bool(self._weights or list(self.decoder.children()))
         self._workspace = Workspace()
-        self._own_generator: torch.Generator | None = None
+        self._dropout = Dropout(self.objective.dropout, self._workspace) if self.objective.dropout else None
         self._scoring = SideScoring(self.similarity, self.loss, self._workspace, self.objective.way)
         self._relation_scoring = SideScoring(self.similarity, RELATION_LOSS, self._workspace, self.objective.way)
 
@@ -126,8 +125,8 @@ class LinkPredictionModel(torch.nn.Module):
 
     def seed(self, seed: int) -> None:
         """Seed what a batch draws."""
-        if self.objective.dropout:
-            self._generator().manual_seed(seed)
+        for generator in self.generators:
+            generator.manual_seed(seed)
         if self._draws:
             seed_torch(seed ^ 1, self.relations.device)  # other bits than those of the dropout of rows
 
@@ -135,19 +134,18 @@ class LinkPredictionModel(torch.nn.Module):
         """Do what `gradients` does but for the seed."""
         sampled = batch.sampled
         self._begin_decoder()
-        dropout = Dropout(self.objective.dropout, self._generator(), self._workspace)
-        ends = dropout("ends", batch.ends)
-        asked = [self._ask(sides, batch.rel, ends, dropout) for sides in self._asked_together(sampled.sides)]
-        negatives = dropout("neg", batch.negatives).flatten(0, 1)
+        ends = self._dropped("ends", batch.ends)
+        asked = [self._ask(sides, batch.rel, ends) for sides in self._asked_together(sampled.sides)]
+        negatives = self._dropped("neg", batch.negatives).flatten(0, 1)
         grads = self._scoring(self._compared(sampled, asked, ends), negatives)
-        d_ends, d_relations = self._answer(asked, grads, dropout)
+        d_ends, d_relations = self._answer(asked, grads)
         if self.objective.relation_weight:
             d_table = self._predict_relations(batch, ends, d_ends, d_relations)
             self.relations.grad = d_table.add_(self._by_relation(batch, asked, d_relations))
         elif self.relations.numel():
             self.relations.grad = self._by_relation(batch, asked, d_relations)
-        self._regularize(batch.ends, dropout.backward_("ends", d_ends), sampled.sides)
-        sets = dropout.backward_("neg", grads.negatives.view_as(batch.negatives)).flatten(1, 2)
+        self._regularize(batch.ends, self._undropped("ends", d_ends), sampled.sides)
+        sets = self._undropped("neg", grads.negatives.view_as(batch.negatives)).flatten(1, 2)
         return grads.loss / (sampled.sides * len(batch.rel)), (*d_ends.chunk(2), *sets)
 
     @torch.no_grad()
@@ -169,13 +167,13 @@ class LinkPredictionModel(torch.nn.Module):
         """Return the sides whose queries one call makes: all where the formula is that of side 0, for relations of their own."""
         return [tuple(range(sides))] if self.reciprocal else [(side,) for side in range(sides)]
 
-    def _ask(self, sides: tuple[int, ...], rel: Tensor, ends: Tensor, dropout: Dropout) -> _Asked:
+    def _ask(self, sides: tuple[int, ...], rel: Tensor, ends: Tensor) -> _Asked:
         """Make the queries of these sides."""
         edges = len(rel)
         entity = ends[sides[0] * edges : (sides[-1] + 1) * edges].detach().requires_grad_()
         ids = joined([self._relation_ids(rel, side) for side in sides])
         values = self.relations.detach()[ids]
-        relation = dropout(f"rel {sides[0]}", values).detach().requires_grad_()
+        relation = self._dropped(f"rel {sides[0]}", values).detach().requires_grad_()
         return _Asked(sides, ids, entity, values, relation, self._combine(entity, relation, sides))
 
     def _compared(self, sampled: SampledBatch, asked: list[_Asked], ends: Tensor) -> list[Compared]:
@@ -190,7 +188,7 @@ class LinkPredictionModel(torch.nn.Module):
         query = joined([each.query.detach() for each in asked])
         return [Compared(query, torch.cat(answers[: len(queries)]), left_out)]
 
-    def _answer(self, asked: list[_Asked], grads: SideGrads, dropout: Dropout) -> tuple[Tensor, Tensor]:
+    def _answer(self, asked: list[_Asked], grads: SideGrads) -> tuple[Tensor, Tensor]:
         """Turn the gradients of queries and positives into those of both ends, (2n, dim), and of the relations' rows, in order.
 
         The relations are regularized.
@@ -201,7 +199,7 @@ class LinkPredictionModel(torch.nn.Module):
             if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
                 d_relation = d_relation.clone()
             d_entity, d_relation = d_entity.contiguous(), d_relation.contiguous()
-            self._regularize(each.values, dropout.backward_(f"rel {each.sides[0]}", d_relation))
+            self._regularize(each.values, self._undropped(f"rel {each.sides[0]}", d_relation))
             entities.append(d_entity)
             relations.append(d_relation)
         if count == 1:  # only destinations are asked for
@@ -250,14 +248,14 @@ class LinkPredictionModel(torch.nn.Module):
     @property
     def generators(self) -> list[torch.Generator]:
         """What `seed` seeds, where `repeats` is true."""
-        return [self._generator()] if self.objective.dropout else []
+        return [self._dropout.generator(self.relations.device)] if self._dropout else []
 
-    def _generator(self) -> torch.Generator:
-        """Return the generator of dropout, which is where the model is."""
-        device = self.relations.device
-        if self._own_generator is None or self._own_generator.device != device:
-            self._own_generator = torch.Generator(device)
-        return self._own_generator
+    def _dropped(self, name: str, values: Tensor) -> Tensor:
+        return self._dropout(name, values) if self._dropout else values
+
+    def _undropped(self, name: str, grad: Tensor) -> Tensor:
+        """Turn the gradient of what `_dropped` returned into that of what it was given, in place."""
+        return self._dropout.backward_(name, grad) if self._dropout else grad
 
     def _begin_decoder(self) -> None:
         """Set the gradients of the decoder's weights to zero."""

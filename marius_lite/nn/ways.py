@@ -1,4 +1,4 @@
-"""Choose how a run computes its scores on this processor: by torch, or in one of the ways of `nn.shared_loss`."""
+"""Choose how a run computes its scores on this processor: by torch, or in one of the ways of `nn.scoring`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from torch import Tensor
 from marius_lite.errors import UserError
 from marius_lite.nn.losses import Loss, Softmax
 from marius_lite.nn.products import products_in
-from marius_lite.nn.scoring import Compared
-from marius_lite.nn.shared_loss import SideScoring, usable_ways
+from marius_lite.nn.scoring import Compared, SideScoring, usable_ways
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.timing import least_seconds, preferred
 from marius_lite.nn.workspace import Workspace

@@ -1,4 +1,4 @@
-"""Update node rows by a batch's gradients. An optimizer's state is beside the values in each record."""
+"""The optimizers of node rows. An optimizer's state is beside the values in each record."""
 
 from __future__ import annotations
 
@@ -7,20 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import torch
-
 from marius_lite._native import ROW_OPTIMIZERS as KNOWN
-from marius_lite._native import row_step, segment_sum, sort_rows
-from marius_lite.device.clip import clip_rows_
-from marius_lite.storage.bfloat16 import BITS
-from marius_lite.types import RowGrads, Rows
-
-Floats = npt.NDArray[np.float32]
-
-ROWS_AT_A_TIME = 2048
-"""Rows that are summed and then updated at a time. Their sums stay in a processor's caches."""
+from marius_lite._native import row_step
 
 
 @dataclass(frozen=True)
@@ -39,61 +27,18 @@ class RowOptimizer:
         """Make the optimizer, with the usual value for each option that is not given."""
         return cls(name, {**KNOWN[name]["options"], **options})
 
-    def step(self, table: npt.NDArray[Any], rows: Rows, grads: Floats, lr: float, seed: int = 0) -> None:
-        """Make one step for ``rows`` (u,), ascending and unique, of ``table`` (n, width) with ``grads`` (u, dim).
+    @property
+    def step(self) -> Callable[..., None]:
+        """What makes one step: ``step(table, rows, grads, lr, seed)``, native.
 
-        ``seed``: from it follows, beside record and gradient, how bfloat16 is rounded.
+        It changes ``rows`` (u,), ascending and unique, of ``table`` (n, width) by ``grads`` (u, dim). ``seed``: from it follows,
+        beside record and gradient, how bfloat16 is rounded.
 
         Raises ValueError, before anything changes, for rows outside the table or out of order, records that are too narrow, or an
         unknown option.
         """
-        if table.dtype == BITS:
-            row_step(self.name, table, rows, grads, lr, key=seed & 0xFFFFFFFF, **self.options)
-        else:
-            row_step(self.name, table, rows, grads, lr, **self.options)
+        return partial(row_step, self.name, **self.options)
 
 
 ROW_OPTIMIZERS: dict[str, Callable[..., RowOptimizer]] = {name: partial(RowOptimizer.of, name) for name in KNOWN}
 """The row optimizers by name. Each takes its options, with the usual values where none are given."""
-
-
-class HostRowUpdater:
-    """Applies `RowGrads` to a table of records. It keeps its buffers, so only one thread may use it at a time.
-
-    ``rate`` multiplies the learning rate. ``clip``: the largest norm of a row's summed gradient; 0: no limit.
-    """
-
-    def __init__(self, optimizer: RowOptimizer, dim: int, lr: float, clip: float = 0.0):
-        self.optimizer = optimizer
-        self.dim = dim
-        self.lr = lr
-        self.clip = clip
-        self.rate = 1.0
-        self._rows: Rows = np.empty(0, np.int64)
-        self._sums: Floats = np.empty((ROWS_AT_A_TIME, dim), np.float32)
-
-    def apply(self, table: npt.NDArray[Any], grads: RowGrads) -> Rows:
-        """Update ``table`` (n, width) in place. Returns the rows that changed, ascending.
-
-        Gradients of equal rows are summed in the order of their positions, so that the bits are the same every time.
-        """
-        rows: Rows
-        rows, order, starts = sort_rows(self._laid_end_to_end(grads))
-        parts = [grad.numpy() for grad in grads.grads]
-        for first in range(0, len(rows), ROWS_AT_A_TIME):
-            some = rows[first : first + ROWS_AT_A_TIME]
-            sums = self._sums[: len(some)]
-            segment_sum(parts, order, starts[first : first + len(some) + 1], sums)
-            if self.clip:
-                clip_rows_(torch.from_numpy(sums), self.clip)
-            self.optimizer.step(table, some, sums, self.lr * self.rate, grads.seed)
-        return rows
-
-    def _laid_end_to_end(self, grads: RowGrads) -> Rows:
-        """Return the rows of all parts in one array, which is reused by the next call."""
-        count = sum(len(part) for part in grads.rows)
-        if count > len(self._rows):
-            self._rows = np.empty(count + count // 4, np.int64)
-        out = self._rows[:count]
-        np.concatenate(grads.rows, out=out)
-        return out

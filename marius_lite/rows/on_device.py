@@ -19,7 +19,7 @@ from marius_lite.device.rows import DeviceTable, sum_segments
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Streamed
-from marius_lite.rows.batch import Foresee, Learn, PreparedBatch, Repeatable, finite
+from marius_lite.rows.batch import Foresee, Learn, Learner, PreparedBatch, finite
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
 from marius_lite.sampling.batch_rows import FilledRows, ReadRows, RowTracker
 from marius_lite.storage.buffer import PartitionBuffer
@@ -122,7 +122,7 @@ class DeviceRows(ResidentRows):
         def whole(prepared: PreparedBatch[Any]) -> Work:
             return lambda arrived: learn(prepared, there(arrived))
 
-        if not isinstance(learn, Repeatable):  # asked once: it takes as long as a small batch
+        if not isinstance(learn, Learner):  # asked once: it takes as long as a small batch
             return whole
         repeatable = learn
 

@@ -17,8 +17,8 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.graph.inputs import features_read
-from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
-from marius_lite.rows.host import HostRows, ring_of
+from marius_lite.optim.rows import ROW_OPTIMIZERS
+from marius_lite.rows.host import HostRows, HostRowUpdater, ring_of
 from marius_lite.rows.on_device import DeviceRows
 from marius_lite.rows.packed import PackedRows
 from marius_lite.rows.resident import RowBuffers

@@ -15,8 +15,7 @@ from marius_lite.config.packing import WINDOWS, Packing
 from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
-from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages, Stop
-from marius_lite.pipeline.stage import staged
+from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages, Stop, staged
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.rows.host import HostGather, OnHost
 from marius_lite.rows.packer import InWindow, Key, PackedWindow, Packer

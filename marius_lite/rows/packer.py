@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from marius_lite._native import gather, sort_rows
 from marius_lite.config.packing import Packing
-from marius_lite.pipeline.stage import staged
+from marius_lite.pipeline.batches import staged
 from marius_lite.storage.packs import Kept, KeptObjects, Packs, Records
 from marius_lite.storage.table import RowTable
 

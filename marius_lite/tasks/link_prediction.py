@@ -29,8 +29,7 @@ from marius_lite.graph.report import leak_lines, read_report
 from marius_lite.graph.versions import dataset_of
 from marius_lite.log import log
 from marius_lite.nn.model import LinkPredictionModel
-from marius_lite.rows.batch import Arrived, PreparedBatch
-from marius_lite.rows.grouped import Grouped
+from marius_lite.rows.batch import Arrived, Grouped, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q

@@ -6,23 +6,22 @@ in `config.tasks.TASKS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import torch
 
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.device.chooser import Load
 from marius_lite.encode.representation import Representation
 from marius_lite.graph.dataset import Dataset
-from marius_lite.rows.batch import Arrived, PreparedBatch
+from marius_lite.rows.batch import Learns, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.windows import Window
 from marius_lite.tasks.checkpoint import Checkpoint
@@ -56,8 +55,11 @@ class OpenWindow(Protocol):
         """Return ids of its nodes, or of a sample of them. Each stands there about as often as batches touch it."""
 
 
-class Learning(Protocol):
-    """What a task does in a run. It moves no rows: `train.work.Work` makes them resident before it is called."""
+class Learning(Learns, Protocol):
+    """What a task does in a run. It moves no rows: `train.work.Work` makes them resident before it is called.
+
+    A device can repeat the work of some batches where it is `Repeatable` too.
+    """
 
     items: int
     """Edges or nodes trained in an epoch."""
@@ -83,38 +85,10 @@ class Learning(Protocol):
         It runs in a thread of its own, ahead of training.
         """
 
-    def gradients(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
-        """Return the mean loss, and the gradients of the learned rows at the prepared places, in parts end to end.
-
-        Weights have their gradients in ``.grad``. Nothing waits for a device.
-        """
-
     def evaluate(self) -> dict[str, Any]:
         """Return the figures that ``config.evaluation`` asks for. It may change what is resident."""
 
     def close(self) -> None: ...
-
-
-@runtime_checkable
-class RepeatableLearning(Learning, Protocol):
-    """Of which batches a device can repeat the work, see `device.replay`. `gradients` seeds, and does the rest."""
-
-    generators: Sequence[torch.Generator]
-    """What `seed` seeds, where `alike` says something."""
-
-    def alike(self, prepared: PreparedBatch[Any]) -> Hashable:
-        """Return what is equal for batches for which `seeded_gradients` puts the same on a device, but for the numbers that
-        arrive with them; None where it does not for any.
-        """
-
-    def seed(self, prepared: PreparedBatch[Any]) -> None:
-        """Seed what `gradients` draws."""
-
-    def repeated(self, prepared: PreparedBatch[Any], batches: int) -> None:
-        """Count what `seeded_gradients` counts, where a device repeated the rest of it; -1: take that back."""
-
-    def seeded_gradients(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
-        """Do what `gradients` does but for the seed."""
 
 
 Columns = dict[str, npt.NDArray[Any]]

@@ -11,12 +11,12 @@ from marius_lite.encode.representation import Representation
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.optim.dense import Steps
 from marius_lite.pipeline.batches import Stages, Streamed
+from marius_lite.rows.batch import Learner
 from marius_lite.rows.first_rows import initialise
 from marius_lite.rows.warm_rows import WarmRows
 from marius_lite.sampling.windows import Window
 from marius_lite.storage.buffer import PastTransfer
 from marius_lite.tasks.task import Learning, OpenWindow
-from marius_lite.train.learner import Learner
 from marius_lite.types import EpochPlan, Step
 
 

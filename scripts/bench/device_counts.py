@@ -48,7 +48,7 @@ from marius_lite.nn.model import LinkPredictionModel, Objective
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS
 from marius_lite.preprocess import make_dataset
-from marius_lite.rows.grouped import Grouped
+from marius_lite.rows.batch import Grouped
 from marius_lite.rows.on_device import OnDevice
 from marius_lite.sampling.batch_rows import RowTracker
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes

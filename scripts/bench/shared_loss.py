@@ -23,8 +23,7 @@ from machine_facts import cpu_name
 from marius_lite.nn.allocator import keep_large_blocks
 from marius_lite.nn.losses import LOSSES
 from marius_lite.nn.products import products_in
-from marius_lite.nn.scoring import Compared
-from marius_lite.nn.shared_loss import SideScoring
+from marius_lite.nn.scoring import Compared, SideScoring
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.ways import ways
 from marius_lite.nn.workspace import Workspace

@@ -21,8 +21,9 @@ from marius_lite.device.packet import Packet
 from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
 from marius_lite.errors import RunError
 from marius_lite.graph.feature_types import STORED, decode
-from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS
 from marius_lite.pipeline.batches import Streamed, run
+from marius_lite.rows.host import HostRowUpdater
 from marius_lite.sampling.batch_rows import ReadRows, RowTracker
 from marius_lite.storage.record import record_of
 from marius_lite.types import NodeBatch, RowGrads

@@ -15,9 +15,9 @@ from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.cache import FullCache, HotRowCache
 from marius_lite.device.links import Staged, ZeroCopy
 from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings, TablePart
-from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS
 from marius_lite.pipeline.batches import Streamed, run
-from marius_lite.rows.host import HostGather
+from marius_lite.rows.host import HostGather, HostRowUpdater
 from marius_lite.sampling.batch_rows import RowTracker
 from marius_lite.storage.record import record_of
 from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch

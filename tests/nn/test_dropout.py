@@ -9,8 +9,14 @@ from marius_lite.nn.workspace import Workspace
 CPU = torch.device("cpu")
 
 
+def seeded(probability, seed):
+    dropout = Dropout(probability, Workspace())
+    dropout.generator(CPU).manual_seed(seed)
+    return dropout
+
+
 def dropped(probability, seed, values):
-    return Dropout(probability, torch.Generator(CPU).manual_seed(seed), Workspace())("x", values).clone()
+    return seeded(probability, seed)("x", values).clone()
 
 
 def test_same_seed_same_mask():
@@ -30,14 +36,14 @@ def test_rate_and_scale(probability):
 
 
 def test_gradient_has_the_mask_of_the_values():
-    dropout = Dropout(0.5, torch.Generator(CPU).manual_seed(3), Workspace())
+    dropout = seeded(0.5, 3)
     out = dropout("neg", torch.ones(2, 6, 4))
     grad = dropout.backward_("neg", torch.ones(2, 6, 4))
     assert torch.equal(grad, out)
 
 
 def test_probability_zero_touches_nothing():
-    dropout = Dropout(0.0, torch.Generator(CPU).manual_seed(3), Workspace())
+    dropout = seeded(0.0, 3)
     values = torch.randn(4, 3)
     assert dropout("x", values) is values
     assert dropout.backward_("x", values) is values

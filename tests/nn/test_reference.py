@@ -11,7 +11,8 @@ from link_models import learn, make_model
 from marius_lite.nn.biases import FACTOR
 from marius_lite.nn.decoders import DECODERS, decoder_class
 from marius_lite.optim.dense import DenseOptimizer
-from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS
+from marius_lite.rows.host import HostRowUpdater
 from marius_lite.storage.record import record_of
 from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch
 

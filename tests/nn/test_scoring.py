@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import marius_lite.nn.scoring as scoring
 from marius_lite.nn.losses import Logistic, Margin, Softmax
-from marius_lite.nn.shared_loss import SideScoring, usable_ways
+from marius_lite.nn.scoring import SideScoring, usable_ways
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs

@@ -9,10 +9,9 @@ from torch.nn.functional import softplus
 
 from marius_lite._native import shared_loss as native_loss
 from marius_lite._native import shared_loss_ways
-from marius_lite.nn import shared_loss
+from marius_lite.nn import scoring
 from marius_lite.nn.losses import Logistic, Margin, Softmax
-from marius_lite.nn.scoring import Compared
-from marius_lite.nn.shared_loss import SideScoring, suits, usable_ways
+from marius_lite.nn.scoring import Compared, SideScoring, suits, usable_ways
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs
@@ -199,8 +198,8 @@ def test_it_is_for_inner_products_and_losses_that_are_there():
 @each_way
 def test_tiles_are_for_what_the_way_has_not(way, monkeypatch):
     tensors, sides = drawn(7, 30, 1, 40, 8), []
-    in_tiles = shared_loss.score_in_tiles
-    monkeypatch.setattr(shared_loss, "score_in_tiles", lambda *given: sides.append(given[2]) or in_tiles(*given))
+    in_tiles = scoring.score_in_tiles
+    monkeypatch.setattr(scoring, "score_in_tiles", lambda *given: sides.append(given[2]) or in_tiles(*given))
     side, weighted = Compared(*tensors[:2]), Logistic(temperature=1.0)
     SideScoring(SIMILARITIES["inner"], SOFTMAX, Workspace(), way)([side], tensors[2])
     assert sides == []

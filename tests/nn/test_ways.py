@@ -5,7 +5,7 @@ import pytest
 from marius_lite.errors import UserError
 from marius_lite.nn import ways
 from marius_lite.nn.losses import Logistic, Margin, Softmax
-from marius_lite.nn.shared_loss import usable_ways
+from marius_lite.nn.scoring import usable_ways
 
 
 def test_every_way_is_timed_where_batches_are_large():

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from marius_lite._native import round_by_chance
-from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS
+from marius_lite.rows.host import HostRowUpdater
 from marius_lite.storage.bfloat16 import BITS, from_bfloat16, to_bfloat16
 from marius_lite.storage.record import record_of
 from marius_lite.types import RowGrads

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite import _native
-from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS
+from marius_lite.rows.host import HostRowUpdater
 from marius_lite.storage.record import record_of
 from marius_lite.types import RowGrads
 
@@ -149,7 +150,7 @@ def test_how_many_rows_are_updated_at_a_time_changes_no_bit(clip, monkeypatch):
     grads = random_grads(rng, 40, parts=4)
     start = rng.standard_normal((40, 2 * DIM), np.float32) ** 2
     for at_a_time in (1, 7, 64):
-        monkeypatch.setattr("marius_lite.optim.rows.ROWS_AT_A_TIME", at_a_time)
+        monkeypatch.setattr("marius_lite.rows.host.ROWS_AT_A_TIME", at_a_time)
         tables.append(start.copy())
         rows = HostRowUpdater(ROW_OPTIMIZERS["adagrad"](), DIM, 0.1, clip).apply(tables[-1], grads)
         np.testing.assert_array_equal(rows, np.unique(np.concatenate(grads.rows)))

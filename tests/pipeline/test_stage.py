@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from marius_lite.pipeline.stage import spread, staged
+from marius_lite.pipeline.batches import spread, staged
 
 STAGES = {"one thread": staged, "several": spread}
 

@@ -12,9 +12,10 @@ from marius_lite.config.resolve import BatchNeeds
 from marius_lite.device.open import open_batches
 from marius_lite.errors import RunError
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS
 from marius_lite.pipeline.batches import run
 from marius_lite.rows.batch import PreparedBatch
+from marius_lite.rows.host import HostRowUpdater
 from marius_lite.rows.on_device import DeviceRows
 from marius_lite.rows.open import host_rows, host_tables
 from marius_lite.rows.resident import RowBuffers
