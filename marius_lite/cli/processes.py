@@ -28,13 +28,13 @@ def in_processes(processes: int | None, command: str, places: Sequence[Path], op
     from marius_lite.machine_process import this_process
 
     if this_process() is not None:
-        from marius_lite.train.start_processes import stop_with_starter
+        from marius_lite.processes.start import stop_with_starter
 
         stop_with_starter()
         return False
     if processes is None or processes == 1:
         return False
-    from marius_lite.train.start_processes import run_processes
+    from marius_lite.processes.start import run_processes
 
     given = [command, *map(str, places)]
     for name, value in options.items():

@@ -23,10 +23,10 @@ from marius_lite.rows.resident import ResidentRows
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
 from marius_lite.tasks.task import Setting
-from marius_lite.train.frozen import freeze
 from marius_lite.train.parts import Parts, Regularized
 from marius_lite.train.stages import TrainingStage
 from marius_lite.train.work import Work
+from marius_lite.warm.frozen import freeze
 
 
 def first_model(dataset: Dataset, config: Config) -> Any:

@@ -26,9 +26,9 @@ from marius_lite.nn.products import products_in
 from marius_lite.optim.schedule import Rated
 from marius_lite.ordering.lanes import rounds_of
 from marius_lite.pipeline.batches import Finished
+from marius_lite.processes.one_process import Processes
 from marius_lite.train.lane import Lane
 from marius_lite.train.parts import Parts
-from marius_lite.train.processes import Processes
 from marius_lite.train.trainer import Trainer
 from marius_lite.types import EpochPlan, Step
 

@@ -22,6 +22,8 @@ from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.log import log
 from marius_lite.machine_process import this_process
 from marius_lite.metrics import MetricsLog, NoMetrics, each
+from marius_lite.processes.group import ProcessGroup
+from marius_lite.processes.one_process import OneProcess, Processes
 from marius_lite.rows.table import create_table, open_table
 from marius_lite.sizes import format_bytes
 from marius_lite.storage.table import RowTable
@@ -29,8 +31,6 @@ from marius_lite.tasks import task_of
 from marius_lite.train.build import build_lanes, first_model
 from marius_lite.train.event_files import TensorBoardCurves, require_tensorboard
 from marius_lite.train.lanes import LanesTrainer
-from marius_lite.train.process_group import ProcessGroup
-from marius_lite.train.processes import OneProcess, Processes
 from marius_lite.train.stages import TrainingStage, stages
 from marius_lite.train.start import GivenFor, Start, new_run, old_run
 from marius_lite.train.trainer import Trainer

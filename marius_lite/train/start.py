@@ -36,9 +36,9 @@ from marius_lite.nn.ways import require_way
 from marius_lite.rows.table import table_bytes
 from marius_lite.tasks.resolved import resolved, scoring_rates
 from marius_lite.temporary import remove_scratch
-from marius_lite.train.frozen import WARM, require_frozen
 from marius_lite.train.parts import Parts
-from marius_lite.train.warm_start import WarmStart, open_warm_start
+from marius_lite.warm.frozen import WARM, require_frozen
+from marius_lite.warm.start import WarmStart, open_warm_start
 
 ANEW = "figures_anew"
 """The key of a change in the record after which evaluations are of another kind than those before."""

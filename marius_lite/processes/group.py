@@ -20,7 +20,7 @@ from torch import Tensor
 
 from marius_lite.errors import EndedElsewhere, RunError, UserError
 from marius_lite.machine_process import MachineProcess
-from marius_lite.train.touched_rows import TouchedRows
+from marius_lite.processes.touched_rows import TouchedRows
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ WHOLE_RUN = timedelta(days=100)
 
 
 class ProcessGroup:
-    """See `train.processes.Processes`. ``place``: which of how many processes this one is.
+    """See `processes.one_process.Processes`. ``place``: which of how many processes this one is.
 
     Raises RunError where the others do not come, and, from all calls, where one of them has ended.
     """

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from marius_lite.train.processes import OneProcess
+from marius_lite.processes.one_process import OneProcess
 
 
 def test_one_process_has_all_lanes_and_hears_itself():

@@ -20,7 +20,7 @@ from marius_lite.nn.biases import SIDES
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.rows.warm_rows import WarmRows
 from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
-from marius_lite.train.frozen import RELATIONS
+from marius_lite.warm.frozen import RELATIONS
 
 SAME = (
     "task",

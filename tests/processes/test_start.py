@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from marius_lite.errors import EndedElsewhere, RunError
-from marius_lite.train import start_processes
-from marius_lite.train.start_processes import run_processes
+from marius_lite.processes import start as start_processes
+from marius_lite.processes.start import run_processes
 
 
 def test_all_end_well():
@@ -56,12 +56,12 @@ def test_a_killed_one_is_named_and_the_others_end(monkeypatch, tmp_path):
 
 CHILD = """
 import os, time
-from marius_lite.train.start_processes import stop_with_starter
+from marius_lite.processes.start import stop_with_starter
 stop_with_starter()
 os.write(1, b"0\\n")  # at once: both write to one pipe
 time.sleep(60)
 """
-STARTER = f"from marius_lite.train import start_processes as s; s.MODULE = ('-c', {CHILD!r}); s.run_processes(2, [])"
+STARTER = f"from marius_lite.processes import start as s; s.MODULE = ('-c', {CHILD!r}); s.run_processes(2, [])"
 
 
 def test_all_stop_where_the_one_that_started_them_is_killed():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from marius_lite.train.touched_rows import LOOKS, TouchedRows
+from marius_lite.processes.touched_rows import LOOKS, TouchedRows
 
 LEAD, ROWS, WIDTH, LANES = 5, 200, 8, 3
 

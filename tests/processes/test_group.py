@@ -14,9 +14,9 @@ from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
 from marius_lite.errors import RunError
 from marius_lite.estimate import plan_run
 from marius_lite.machine_process import MachineProcess
-from marius_lite.train import process_group
-from marius_lite.train.process_group import ProcessGroup
-from marius_lite.train.start_processes import _free_port
+from marius_lite.processes import group as process_group
+from marius_lite.processes.group import ProcessGroup
+from marius_lite.processes.start import _free_port
 
 SETS = [each for setting in [*LINKS, "scale.ranks=2", "training.batch_size=20"] for each in ("--set", setting)]
 
@@ -24,7 +24,7 @@ TALK = """
 import sys, torch
 from marius_lite.errors import EndedElsewhere, UserError
 from marius_lite.machine_process import this_process
-from marius_lite.train.process_group import ProcessGroup
+from marius_lite.processes.group import ProcessGroup
 group = ProcessGroup(this_process())
 rank = int(sys.argv[1])
 mine = [torch.full((3,), float(lane)) for lane in group.lanes(5)]
@@ -44,7 +44,7 @@ group.close()
 STOPS = """
 import sys, time
 from marius_lite.machine_process import this_process
-from marius_lite.train import process_group
+from marius_lite.processes import group as process_group
 process_group.BEAT, process_group.SILENT = 0.1, 1.0
 group = process_group.ProcessGroup(this_process())
 group.gathered(None)
@@ -56,7 +56,7 @@ group.gathered(None)
 LEAVES = """
 import sys, time
 from marius_lite.machine_process import this_process
-from marius_lite.train import process_group
+from marius_lite.processes import group as process_group
 process_group.BEAT = 1e-5
 group = process_group.ProcessGroup(this_process())
 group.gathered(None)
@@ -68,7 +68,7 @@ RESTARTS = """
 import sys
 import torch.distributed as dist
 from marius_lite.machine_process import MachineProcess
-from marius_lite.train.process_group import ProcessGroup
+from marius_lite.processes.group import ProcessGroup
 port = int(sys.argv[1])
 store = dist.TCPStore("127.0.0.1", port, None, True, wait_for_workers=False)
 for restarts in range(3):
