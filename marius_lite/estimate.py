@@ -84,8 +84,13 @@ def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool
             buffer.flush()
         loaded, written = buffer.moved()
         yield Moved(loaded, len(written))
-        if learned and not config.encodes and evaluation_due(config, epoch):
+        if learned and _ranks_rows(config, epoch):
             buffer.enter(range(partitions) if slots >= partitions else [0], [])
+
+
+def _ranks_rows(config: Config, epoch: int) -> bool:
+    """Return whether an evaluation after an epoch reads all learned rows. An encoder's vectors are read instead of them."""
+    return not config.encodes and evaluation_due(config, epoch)
 
 
 def moves_of_lanes(config: Config, plan: Plan, partitions: int, slots: int, learned: bool) -> Iterator[Moved]:
@@ -110,7 +115,7 @@ def moves_of_lanes(config: Config, plan: Plan, partitions: int, slots: int, lear
             buffer.flush()
         moved = [buffer.moved() for buffer in buffers]
         yield Moved([k for loaded, _ in moved for k in loaded], sum(len(written) for _, written in moved))
-        if learned and not config.encodes and evaluation_due(config, epoch):
+        if learned and _ranks_rows(config, epoch):
             buffers[0].enter(range(partitions) if slots >= partitions else [0], [])
 
 

@@ -64,8 +64,10 @@ def of_layer(config: Config, layer: int) -> Config:
 def gathered_bytes(config: Config, in_width: int) -> int:
     """Return the most bytes on disk of a node while a layer is gathered: its input, what it gathers, and what the last one did.
 
-    ``in_width``: how many numbers of a node the first layer gets.
+    0 where layers are not trained one after another. ``in_width``: how many numbers of a node the first layer gets.
     """
+    if not config.trains_layerwise:
+        return 0
     if config.propagates:
         hops, keeps = config.model.hops, config.model.encoder == "sign"
         copies = [hop + 1 if keeps else 1 for hop in range(hops + 1)]

@@ -173,6 +173,9 @@ class LinkPlanning:
     def described(self, config: Config) -> dict[str, Any]:
         return {**encoder_described(config), "decoder": config.model.decoder, "dim": config.model.dim}
 
+    def has_ways(self, config: Config) -> bool:
+        return False
+
     def out_width(self, config: Config, facts: Facts) -> int:
         return config.model.dim
 

@@ -47,6 +47,11 @@ class NodePlanning:
                 f"`loss.relation_weight` is {config.loss.relation_weight}, but `task` is {config.task}: remove it",
             ),
             (
+                config.training.replay != 1,
+                f"`training.replay` is {config.training.replay}, but `task` is {config.task}: edges are trained in link "
+                "prediction alone: leave it out",
+            ),
+            (
                 config.sampling.lists == "disk" and config.sampling.scope == "resident",
                 "`sampling.lists` is disk, but `sampling.scope` is resident, where lists come with their partitions: leave one "
                 "of them out",
@@ -171,6 +176,10 @@ class NodePlanning:
 
     def described(self, config: Config) -> dict[str, Any]:
         return {**encoder_described(config), **({"dim": config.model.dim} if config.learns_rows else {})}
+
+    def has_ways(self, config: Config) -> bool:
+        """Return whether nodes begin with features alone, on the CPU, in sampled batches, through hops that have weights."""
+        return not (config.learns_rows or config.trains_clusters or config.propagates) and config.device == "cpu"
 
     def out_width(self, config: Config, facts: Facts) -> int:
         return _nodes(facts).classes

@@ -76,6 +76,9 @@ class Planning(Protocol):
     def described(self, config: Config) -> dict[str, Any]:
         """Return the settings of the model, for `info`."""
 
+    def has_ways(self, config: Config) -> bool:
+        """Return whether there are several ways to bring a batch's rows into memory, which `prices.ways` compares."""
+
     def out_width(self, config: Config, facts: Facts) -> int:
         """Return how many numbers an encoder gives for a node."""
 

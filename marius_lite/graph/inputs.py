@@ -32,8 +32,6 @@ def input_width(dataset: Dataset, config: Config) -> int:
 
 def gathered_disk(dataset: Dataset, config: Config) -> int:
     """The most bytes on disk while nodes gather for a layer; 0 where layers are not trained one after another."""
-    if not config.trains_layerwise:
-        return 0
     return dataset.partitioning.rows * dataset.partitioning.partitions * gathered_bytes(config, input_width(dataset, config))
 
 

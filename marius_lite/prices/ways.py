@@ -81,9 +81,7 @@ def prices_of(dataset: Path | str, config: Config, timed: bool = True) -> Prices
     data = Dataset.open(Path(dataset))
     found, _ = resolved(data, config)
     features = data.features
-    if planning_of(found).unit != "nodes" or found.trains_clusters or found.device != "cpu":
-        return None
-    if found.learns_rows or features is None or found.propagates:
+    if features is None or not planning_of(found).has_ways(found):
         return None
     if not timed:
         return Prices([_price(data, config, way, None, None) for way in SETTINGS])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from marius_lite.config.planning import planning_of
 from marius_lite.report.charts import SERIES, chart
 from marius_lite.report.history import Numbers
 from marius_lite.report.page import grid
@@ -47,7 +48,7 @@ def progress(runs: Sequence[Subject]) -> str:
 
 def machine(runs: Sequence[Subject]) -> str:
     """Return charts of the speed, of waiting, of memory, and of what the disk moved."""
-    unit = "edges" if all(run.config.task == "link_prediction" for run in runs) else "edges or nodes"
+    unit = " or ".join(sorted({planning_of(run.config).unit for run in runs}))
     shown = [
         Drawn(f"throughput, thousand {unit} a second", ("throughput",), 1e3, True),
         Drawn("waiting for I/O, % of an epoch's time", ("waiting",), 1e-2, True),

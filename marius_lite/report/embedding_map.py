@@ -76,7 +76,7 @@ def _sample(run: Subject, dataset: Dataset) -> tuple[Ids, npt.NDArray[np.float64
                 parts.append(next(iter(columns.values()))[nodes[low:high] - start].astype(np.float64))
                 start += len(ids)
     values = np.concatenate(parts)
-    return nodes, np.log(values.clip(1e-9)) if run.config.task == "node_classification" else values
+    return nodes, np.log(values.clip(1e-9)) if exported.probabilities else values
 
 
 def _components(vectors: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite import files
+from marius_lite.config.planning import planning_of
 from marius_lite.report.charts import require_matplotlib
 from marius_lite.report.curves import machine, progress
 from marius_lite.report.embedding_map import embedding_map
@@ -52,11 +53,12 @@ def _evaluate(run: Subject) -> None:
     from marius_lite.checkpoint.find import find_to_read
     from marius_lite.train.evaluate_run import evaluate_run
 
-    splits = run.dataset.manifest.edges if run.config.task == "link_prediction" and run.dataset else None
-    splits = splits if splits is not None else run.dataset.node_counts if run.dataset else {}
-    split = next((name for name in ("test", "valid") if splits.get(name)), None)
     checkpoint = find_to_read(run.folder, None)
-    if run.dataset is None or split is None or checkpoint is None:
+    if run.dataset is None or checkpoint is None:
+        return
+    items = {"edges": run.dataset.manifest.edges, "nodes": run.dataset.node_counts}[planning_of(run.config).unit]
+    split = next((name for name in ("test", "valid") if items.get(name)), None)
+    if split is None:
         return
     if not (run.folder.evaluations / f"{checkpoint.name}.{split}.all.json").exists():
         evaluate_run(run.folder.path, split, dataset=run.dataset.path)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from marius_lite.config.planning import planning_of
 from marius_lite.report.page import paragraph, table
 from marius_lite.report.subject import Subject
 from marius_lite.sizes import format_bytes
@@ -23,11 +24,12 @@ def outcome(runs: Sequence[Subject]) -> str:
 
 def _facts(run: Subject) -> dict[str, Any]:
     history, metric = run.history, run.config.training.metric
+    model = planning_of(run.config).described(run.config)
     best, last = _ends(run, metric)
     loss = history.curve("loss")
     facts: dict[str, Any] = {
         "task": run.config.task.replace("_", " "),
-        "model": run.config.model.decoder if run.config.model.encoder == "none" else run.config.model.encoder,
+        "model": model.get("encoder", model.get("decoder")),
         "epochs": f"{history.epochs:,} of {run.config.training.epochs:,}",
         "batches": history.batches,
         f"best {metric} ({history.evaluation.get('split', 'not evaluated')})": best,
@@ -39,7 +41,7 @@ def _facts(run: Subject) -> dict[str, Any]:
         facts["stops in between"] = len(history.pauses)
     speed, waiting, memory = (history.curve(name) for name in ("throughput", "waiting", "memory"))
     if speed and waiting:
-        unit = "edges" if run.config.task == "link_prediction" else "nodes"
+        unit = planning_of(run.config).unit
         facts[f"{unit} a second, mean of epochs"] = round(float(speed.mean.mean()))
         facts["waiting for I/O"] = f"{100 * float(waiting.mean.mean()):.1f} %"
     if memory:

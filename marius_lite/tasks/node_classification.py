@@ -84,7 +84,10 @@ class NodeClassification:
                 "encoder": checkpoint.config.model.encoder,
             }
             yield Exported(
-                [("nodes", blocks, dataset.manifest.nodes)], {"split": SPLITS, **({column: names} if names else {})}, facts
+                [("nodes", blocks, dataset.manifest.nodes)],
+                {"split": SPLITS, **({column: names} if names else {})},
+                facts,
+                probabilities=True,
             )
 
     def learning(

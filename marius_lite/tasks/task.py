@@ -101,12 +101,14 @@ Blocks = Iterator[tuple[pa.Array, Columns]]
 class Exported:
     """What a task exports. ``tables``: each table's name, blocks and number of rows. ``facts``: what else the summary says.
 
-    ``names``: for each column whose numbers stand for names, the names by number.
+    ``names``: for each column whose numbers stand for names, the names by number. ``probabilities``: whether the main column has
+    these: they are compared by their logarithms.
     """
 
     tables: Sequence[tuple[str, Blocks, int]]
     names: Mapping[str, Sequence[str]]
     facts: dict[str, Any]
+    probabilities: bool = False
 
 
 class Task(Protocol):

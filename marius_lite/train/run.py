@@ -15,6 +15,7 @@ from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import State, read_state
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
+from marius_lite.config.unseen import unseen
 from marius_lite.errors import DiskFull, UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.plans import absent_share, plans_of
@@ -199,12 +200,10 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
     )
     for line in unused(data.manifest, config):
         log.info("%s", line)
-    sees_resident = config.encodes and not config.trains_layerwise
-    if sees_resident and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:
+    missed = unseen(config)
+    if missed and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:
         log.info(
-            "%.1f%% of the neighbours of %s, so that training does not see them: more %s make this less%s",
-            100 * share,
-            *_absent_where(config),
+            "%.1f%% of the neighbours of %s, so that training does not see them: more %s make this less%s", 100 * share, *missed
         )
     for line in [*doubtful(data.manifest, config), *task_of(config).leaks(data)]:
         log.warning("%s", line)
@@ -213,14 +212,6 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
             "torch was loaded before marius_lite, so its threads spin while they wait, which can take a third of the speed: "
             "import marius_lite first, or start Python with GOMP_SPINCOUNT=1000"
         )
-
-
-def _absent_where(config: Config) -> tuple[str, str, str]:
-    """Return whose neighbours training does not see, of what there should be more, and what else would help."""
-    if config.trains_clusters:
-        return "a batch's partitions are in others", "partitions (storage.capacity), or fewer and larger ones,", ""
-    exact = "" if config.learns_rows or config.task == "link_prediction" else "; `sampling.scope: exact` draws among all"
-    return "resident nodes are not resident", "resident partitions (storage.memory)", exact
 
 
 def _tell_missing_lines(metrics: Path, expected: int) -> None:

@@ -16,6 +16,7 @@ from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for, shape_of
+from marius_lite.graph.facts import facts_of
 from marius_lite.tune.rounds import Round, rounds
 from marius_lite.tune.space import Space, applied, default_space, first_point, read_space
 
@@ -55,15 +56,13 @@ class SearchPlan:
     @property
     def metric(self) -> str:
         """The figure that is searched for, of the validation split."""
-        asked = self.base.training.metric
-        if asked != "auto":
-            return asked
-        return "mrr" if self.base.task == "link_prediction" else "micro_f1" if self.dataset.manifest.multi_label else "accuracy"
+        asked, planning = self.base.training.metric, planning_of(self.base)
+        return planning.metric(facts_of(self.dataset, self.base, cuda=False)) if asked == "auto" else asked
 
     @property
     def reduces_graph(self) -> bool:
         """Whether rounds train on cores: features, labels and neighbourhoods are those of the whole graph."""
-        return self.base.task == "link_prediction" and not self.base.encodes
+        return not self.base.encodes
 
     def settings(self, point: dict[str, Any]) -> list[str]:
         """Return the settings of a point that a trial sets, beside those that all have."""

@@ -54,7 +54,7 @@ Space = dict[str, Choices | Span]
 
 def default_space(base: Config, relations: int, file: str) -> Space:
     """Return the space around a configuration. ``file``: where it is from; only a preset knows what other decoders need."""
-    if base.task != "link_prediction" or base.encodes:
+    if base.encodes:
         return _of_encoders(base)
     dim, batch, count = base.model.dim, base.training.batch_size, base.negatives.count
     space: Space = {

@@ -27,8 +27,6 @@ def require_frozen(config: Config, before: dict[str, Any] | None, dataset: Datas
     if (frozen != "none" or replay != 1) and before is None:
         setting = "training.freeze" if frozen != "none" else "training.replay"
         raise UserError(f"`{setting}`: nothing is known that could stay or come again: name a run with --from, or leave it out")
-    if replay != 1 and config.task != "link_prediction":
-        raise UserError("`training.replay`: edges are trained in link prediction alone: leave it out")
     if frozen != "none" and config.device != "cpu":
         raise UserError("`training.freeze`: rows and weights are kept as they are on the CPU alone: give --set device=cpu")
     if before is not None and before["fingerprint"] == dataset.fingerprint and (frozen in ("old", "both") or replay == 0):

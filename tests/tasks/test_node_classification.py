@@ -140,6 +140,7 @@ def test_in_memory_one_thread_or_two_are_the_same_batches(cli, communities, tmp_
         (["model.encoder=none"], "`model.encoder` is none: choose sage"),
         (["sampling.fanouts=[5]"], "`sampling.fanouts` has 1 numbers, but `model.layers` makes 2 layers"),
         (["loss.name=softmax"], "`loss.name` is softmax, but `task` is node_classification"),
+        (["training.replay=0.5"], "`training.replay` is 0.5, but `task` is node_classification"),
         (["storage.capacity=9"], "the dataset has 8 partitions"),
         (["storage.memory=10kB"], "`storage.memory` is 10.00 KB, but one resident partition"),
         (["optimizer.dense.weight_decay=[0.1]"], "must be one number, or one for each of the 2 layers"),
