@@ -17,7 +17,7 @@ from marius_lite.config.layerwise import as_trained
 from marius_lite.config.packing import Packing
 from marius_lite.config.planning import planning_of
 from marius_lite.config.resolve import device_needs
-from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, loads_pause
+from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, loads_pause, ranking_due
 from marius_lite.config.schema import Config
 from marius_lite.device.library import passed_over, usable
 from marius_lite.graph.dataset import Dataset
@@ -84,13 +84,8 @@ def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool
             buffer.flush()
         loaded, written = buffer.moved()
         yield Moved(loaded, len(written))
-        if learned and _ranks_rows(config, epoch):
+        if learned and ranking_due(config, epoch):
             buffer.enter(range(partitions) if slots >= partitions else [0], [])
-
-
-def _ranks_rows(config: Config, epoch: int) -> bool:
-    """Return whether an evaluation after an epoch reads all learned rows. An encoder's vectors are read instead of them."""
-    return not config.encodes and evaluation_due(config, epoch)
 
 
 def moves_of_lanes(config: Config, plan: Plan, partitions: int, slots: int, learned: bool) -> Iterator[Moved]:
@@ -115,7 +110,7 @@ def moves_of_lanes(config: Config, plan: Plan, partitions: int, slots: int, lear
             buffer.flush()
         moved = [buffer.moved() for buffer in buffers]
         yield Moved([k for loaded, _ in moved for k in loaded], sum(len(written) for _, written in moved))
-        if learned and _ranks_rows(config, epoch):
+        if learned and ranking_due(config, epoch):
             buffers[0].enter(range(partitions) if slots >= partitions else [0], [])
 
 

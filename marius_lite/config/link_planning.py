@@ -173,6 +173,9 @@ class LinkPlanning:
     def described(self, config: Config) -> dict[str, Any]:
         return {**encoder_described(config), "decoder": config.model.decoder, "dim": config.model.dim}
 
+    def reduces_graph(self, config: Config) -> bool:
+        return not config.encodes
+
     def has_ways(self, config: Config) -> bool:
         return False
 

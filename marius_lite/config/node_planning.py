@@ -177,6 +177,9 @@ class NodePlanning:
     def described(self, config: Config) -> dict[str, Any]:
         return {**encoder_described(config), **({"dim": config.model.dim} if config.learns_rows else {})}
 
+    def reduces_graph(self, config: Config) -> bool:
+        return False
+
     def has_ways(self, config: Config) -> bool:
         """Return whether nodes begin with features alone, on the CPU, in sampled batches, through hops that have weights."""
         return not (config.learns_rows or config.trains_clusters or config.propagates) and config.device == "cpu"

@@ -76,6 +76,9 @@ class Planning(Protocol):
     def described(self, config: Config) -> dict[str, Any]:
         """Return the settings of the model, for `info`."""
 
+    def reduces_graph(self, config: Config) -> bool:
+        """Return whether a search may train on a part of the graph first. Else nodes need what lies beyond it."""
+
     def has_ways(self, config: Config) -> bool:
         """Return whether there are several ways to bring a batch's rows into memory, which `prices.ways` compares."""
 

@@ -27,6 +27,11 @@ def evaluation_due(config: Config, epoch: int) -> bool:
     return every > 0 and ((epoch + 1) % every == 0 or is_last(config, epoch))
 
 
+def ranking_due(config: Config, epoch: int) -> bool:
+    """Return whether an evaluation follows that reads all learned rows. Where there is an encoder it reads vectors instead."""
+    return not config.encodes and evaluation_due(config, epoch)
+
+
 def loads_pause(config: Config, epoch: int) -> bool:
     """Whether no partition of the next epoch is loaded ahead: there is none, or an evaluation takes the buffer first."""
     return is_last(config, epoch) or evaluation_due(config, epoch)

@@ -62,7 +62,7 @@ class SearchPlan:
     @property
     def reduces_graph(self) -> bool:
         """Whether rounds train on cores: features, labels and neighbourhoods are those of the whole graph."""
-        return not self.base.encodes
+        return planning_of(self.base).reduces_graph(self.base)
 
     def settings(self, point: dict[str, Any]) -> list[str]:
         """Return the settings of a point that a trial sets, beside those that all have."""

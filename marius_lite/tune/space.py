@@ -10,6 +10,7 @@ from typing import Any
 
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.load import settings, validated
+from marius_lite.config.planning import planning_of
 from marius_lite.config.presets import PREFIX
 from marius_lite.config.schema import Config
 from marius_lite.config.yaml_text import parse_yaml, shown
@@ -54,7 +55,7 @@ Space = dict[str, Choices | Span]
 
 def default_space(base: Config, relations: int, file: str) -> Space:
     """Return the space around a configuration. ``file``: where it is from; only a preset knows what other decoders need."""
-    if base.encodes:
+    if not planning_of(base).reduces_graph(base):
         return _of_encoders(base)
     dim, batch, count = base.model.dim, base.training.batch_size, base.negatives.count
     space: Space = {
