@@ -38,7 +38,7 @@ FLOORS = dict(
             ["graph"],
             ["preprocess", "sampling"],
             ["device"],
-            ["nn", "optim", "pipeline", "processes"],
+            ["merging", "nn", "optim", "pipeline", "processes"],
             ["checkpoint", "evaluate", "rows"],
             ["encode"],
             ["tasks"],

@@ -45,6 +45,7 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
         "epochs": config.training.epochs,
         "capacity": config.storage.capacity,
         "ordering": config.storage.ordering,
+        **({"mode": config.scale.mode, "deterministic": False} if config.adapts else {}),
         "device": config.device,
         "scoring": config.training.scoring,
         "scoring_gflops": record.get("machine", {}).get("scoring_gflops", {}),

@@ -15,7 +15,7 @@ Processes = Annotated[
         min=1,
         metavar="N",
         help="Train in so many processes on this machine, at most one for each of the lanes of `scale.ranks`. The result is the "
-        "same for any number.",
+        "same for any number. With `scale.mode: adaptive` it is as many as ranks.",
     ),
 ]
 

@@ -32,6 +32,24 @@ def rules(config: Config) -> Rules:
             ranks > 1 and method != "sampled",
             f"{several} `training.method` is {method}: lanes train sampled neighbourhoods so far, leave one of them out",
         ),
+        (config.adapts and ranks == 1, "`scale.mode` is adaptive, but `scale.ranks` is 1: give two ranks or more"),
+        (
+            config.adapts and config.task != "node_classification",
+            f"`scale.mode` is adaptive, but `task` is {config.task}: only node_classification has it so far, use lanes",
+        ),
+        (
+            config.adapts and config.sampling.refresh_epochs > 1,
+            f"`scale.mode` is adaptive, but `sampling.refresh_epochs` is {config.sampling.refresh_epochs}: each epoch has other "
+            "batches, leave one of them out",
+        ),
+        (
+            config.scale.merge == "ring" and not config.adapts,
+            "`scale.merge` is ring, but `scale.mode` is lanes, which are in step with all: leave one of them out",
+        ),
+        (
+            config.scale.merge_bits < 32 and ranks == 1,
+            f"`scale.merge_bits` is {config.scale.merge_bits}, but `scale.ranks` is 1, which tells nobody anything: leave it out",
+        ),
         (every > 1 and ranks == 1, f"`scale.relations_every` is {every}, but `scale.ranks` is 1: leave it out"),
         (
             every > 1 and config.encodes,
@@ -52,6 +70,15 @@ def check_rows(config: Config, inputs: str) -> None:
         raise UserError(
             f"`scale.ranks` is {config.scale.ranks}, but nodes have learned rows, which lanes would change at the same time: use "
             "`model.inputs: features` with a dataset that has features, or leave `scale.ranks` out"
+        )
+
+
+def check_memory(config: Config, whole: bool) -> None:
+    """Raise UserError where batches come as workers are free, but rows in an order that is known. ``whole``: all in memory."""
+    if config.adapts and not whole:
+        raise UserError(
+            "`scale.mode` is adaptive, but the features do not fit in the memory of a process: raise `storage.memory`, or use "
+            "`scale.mode: lanes`, which reads them from disk"
         )
 
 

@@ -88,6 +88,7 @@ class NodePlanning:
             check_node_capacity(partitions, given)
         whole = given == partitions or (given == "auto" and node_memory(config, facts, partitions).total <= budget)
         exact = self._exact(config, facts, budget, whole)
+        lanes.check_memory(config, exact.memory.packing is None if exact else whole)
         if exact:
             return exact
         if config.lanes_see_all and not whole:
@@ -157,7 +158,7 @@ class NodePlanning:
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
         seen, ordering = _seen(config, partitions), config.storage.ordering
         plan = make_node_plan(ordering, partitions, seen, training, config.training.seed, epoch)
-        return in_each_lane(plan, config.scale.ranks) if config.lanes_see_all else plan
+        return in_each_lane(plan, config.scale.lanes) if config.lanes_see_all else plan
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
         return node_sizes(config, facts, _nodes(facts), capacity)

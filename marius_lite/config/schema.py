@@ -160,6 +160,34 @@ class ScaleSection(Section):
         "from all of them. With more, processes meet less often, and relations make fewer steps: the result changes. Link "
         "prediction without an encoder",
     )
+    mode: Literal["lanes", "adaptive"] = Field(
+        "lanes",
+        description="how ranks train together. lanes: in step, with the same bits in any number of processes. adaptive: each is "
+        "a process that has its own copy of the weights, takes the next batch of an epoch when it is free, and merges with the "
+        "others now and then. Batches become larger for who is faster, and the learning rate in proportion: for processors that "
+        "are not equally fast. Not deterministic (classification of nodes by features, which are in memory)",
+    )
+    merge: Literal["all", "ring"] = Field(
+        "all",
+        description="adaptive: who merges. all: the weights become the mean of all, in proportion to the nodes that each has "
+        "trained. ring: each takes the mean of its own and those of the two beside it, and all merge at the end of an epoch and "
+        "before a checkpoint",
+    )
+    merge_batches: PositiveInt = Field(20, description="adaptive: batches that each trains between two merges, about")
+    merge_momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
+        0.0, description="adaptive: part of the weights' change by the merge before that is added to a merge"
+    )
+    merge_bits: Literal[32, 8, 4] = Field(
+        32,
+        description="bits of a number that ranks tell each other: of changed weights (adaptive), or of gradients (lanes). Below "
+        "32 it is rounded by seeded chance, without bias, beside a scale for each row. The result changes; that of lanes is "
+        "still the same in any number of processes",
+    )
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of an epoch's plan. Where who is free takes a batch there is one, for all."""
+        return 1 if self.mode == "adaptive" else self.ranks
 
 
 class CheckpointSection(Section):
@@ -254,11 +282,16 @@ class Config(Section):
     @property
     def lane_batch(self) -> int:
         """Edges or nodes of a lane's batch: its share of `training.batch_size`."""
-        return -(-self.training.batch_size // self.scale.ranks)
+        return -(-self.training.batch_size // self.scale.lanes)
+
+    @property
+    def adapts(self) -> bool:
+        """Whether workers take batches as they are free, with weights of their own."""
+        return self.scale.mode == "adaptive"
 
     @property
     def lanes_see_all(self) -> bool:
-        """Whether several lanes train on rows that are only read: each sees all, and has a share of each batch."""
+        """Whether several lanes or workers train on rows that are only read: each sees all."""
         return self.scale.ranks > 1 and self.task == "node_classification"
 
     @property

@@ -18,7 +18,8 @@ class SharedWeights:
 
     To a lane it is what an optimizer is: `step` takes the gradients, but the weights stay. What a ``model`` keeps beside weights
     and changes as it is called, such as the running means of a normalisation, is held back likewise. ``width``: numbers of a row
-    of the largest weights, a relation's for example.
+    of the largest weights, a relation's for example. ``size``: numbers of a vector that is taken. ``exact``: how many of them, at
+    the beginning and at the end, are no gradients.
     """
 
     repeats = False
@@ -31,6 +32,7 @@ class SharedWeights:
         self._running = [each for name, each in model.named_buffers() if name in saved]
         self._sizes = [each.numel() for each in [*self._parameters, *self._running]]
         self._empty = torch.zeros(len(self._parameters) + sum(self._sizes))
+        self.size, self.exact = len(self._empty), (len(self._parameters), sum(each.numel() for each in self._running))
         largest = max(self._parameters, key=Tensor.numel, default=torch.empty(1))
         self.width = largest.shape[-1] if largest.ndim else 1
         self._taken = self._empty

@@ -43,7 +43,7 @@ class ProcessGroup:
     """
 
     def __init__(self, place: MachineProcess):
-        self._place, self.is_first = place, place.rank == 0
+        self._place, self.is_first, self.rank = place, place.rank == 0, place.rank
         self._seconds, self._bytes = 0.0, 0
         self._rows: TouchedRows | None = None
         try:
@@ -52,6 +52,7 @@ class ProcessGroup:
             self._launch = _store(place, is_host=False, of="launch") if place.has_store else None
             self.has_begun = bool(place.restarts and self._launch and self._launch.check([BEGUN]))
             self._group = dist.new_group(backend="gloo", timeout=WHOLE_RUN)
+            self._claims = _store(place, is_host=False)
             self._alive = SignsOfLife(place)
         except (RuntimeError, ValueError) as error:
             raise RunError(
@@ -76,6 +77,26 @@ class ProcessGroup:
         self._bytes += (self._place.count - 1) * given.nbytes
         each = (len(MachineProcess.lanes_of(lanes, rank, self._place.count)) for rank in range(self._place.count))
         return [vector for given, count in zip(all_given, each) for vector in given[:count]]
+
+    def beside(self, mine: Tensor) -> list[Tensor]:
+        count = self._place.count
+        others = list(dict.fromkeys([(self.rank - 1) % count, (self.rank + 1) % count]))
+        given = [torch.empty_like(mine) for _ in others]
+        self._talk(lambda: self._pass_on(mine, others, given))
+        self._bytes += sum(each.nbytes for each in given)
+        return given
+
+    def _pass_on(self, mine: Tensor, others: Sequence[int], given: Sequence[Tensor]) -> None:
+        sent = [dist.isend(mine, rank, group=self._group) for rank in others]
+        read = [dist.irecv(each, rank, group=self._group) for rank, each in zip(others, given)]
+        for each in (*read, *sent):
+            each.wait()  # type: ignore[union-attr]
+
+    def claimed(self, what: str, amount: int) -> int:
+        try:
+            return int(self._claims.add(f"claimed/{what}", amount))
+        except RuntimeError as error:
+            raise self._lost(error) from error
 
     def counters(self) -> dict[str, float]:
         return {"meet_s": self._seconds, "meet_bytes": self._bytes}
@@ -121,10 +142,13 @@ class ProcessGroup:
             call()
             self._seconds += time.perf_counter() - start
         except RuntimeError as error:
-            raise RunError(
-                f"process {self._place.rank} of {self._place.count} lost another one, which has ended: its own message says why, "
-                f"and `marius-lite resume` goes on from the last checkpoint ({_line(error)})"
-            ) from error
+            raise self._lost(error) from error
+
+    def _lost(self, error: RuntimeError) -> RunError:
+        return RunError(
+            f"process {self._place.rank} of {self._place.count} lost another one, which has ended: its own message says why, "
+            f"and `marius-lite resume` goes on from the last checkpoint ({_line(error)})"
+        )
 
 
 class SignsOfLife:

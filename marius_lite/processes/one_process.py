@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -14,6 +15,8 @@ class Processes(Protocol):
     """The processes of a run, in order. Every process makes the same calls, one after another."""
 
     is_first: bool
+    rank: int
+    """Which of the processes this one is, from 0 on."""
     has_begun: bool
     """Whether these processes had begun the run before they were all started again."""
 
@@ -28,6 +31,16 @@ class Processes(Protocol):
 
         They end with rows of ``width`` numbers. Rows of zeros need not be sent.
         """
+
+    def beside(self, mine: Tensor) -> list[Tensor]:
+        """Return the vectors of the processes before and after this one, around a ring. All have the size of ``mine``, float32.
+
+        Of two processes each has one beside it, of one none.
+        """
+
+    def claimed(self, what: str, amount: int) -> int:
+        """Return how much of ``what`` all processes have claimed so far, with this ``amount``. It may be called in any thread,
+        but by one at a time."""
 
     def gathered(self, mine: T) -> list[T]:
         """Return what each process has given, in order."""
@@ -48,7 +61,10 @@ class Processes(Protocol):
 class OneProcess:
     """See `Processes`. It trains all lanes."""
 
-    is_first, has_begun = True, False
+    is_first, rank, has_begun = True, 0, False
+
+    def __init__(self) -> None:
+        self._claimed = Counter[str]()
 
     def begin(self) -> None:
         pass
@@ -58,6 +74,13 @@ class OneProcess:
 
     def vectors(self, mine: Sequence[Tensor], lanes: int, width: int) -> list[Tensor]:
         return list(mine)
+
+    def beside(self, mine: Tensor) -> list[Tensor]:
+        return []
+
+    def claimed(self, what: str, amount: int) -> int:
+        self._claimed[what] += amount
+        return self._claimed[what]
 
     def gathered(self, mine: T) -> list[T]:
         return [mine]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,10 @@ from marius_lite.types import NodeBatch
 Ids = npt.NDArray[np.int64]
 Labels = npt.NDArray[Any]
 """Class numbers, int64 (n,); or, where nodes have several classes, int8 (n, classes) with 1 for each class of a node."""
+
+
+Take = Callable[[], slice | None]
+"""Gives the next stretch of an epoch's nodes that is for who asks; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,22 @@ def node_batches(
     Where there are several ``lanes``, the window's step says which one has it. The batches of all with the same index have the
     nodes that a batch of one lane has, which is as large as all of them.
     """
-    drawn = generator_for(run_seed, "shuffle", drawn_in(epoch, refresh), step_of_draws(window.step, lanes), window.first_batch)
-    order, together = drawn.permutation(len(ids)), window.cut.size * lanes
+    order = _shuffled(ids, run_seed, drawn_in(epoch, refresh), step_of_draws(window.step, lanes), window)
+    together = window.cut.size * lanes
     own = order[window.step :: lanes] if lanes > 1 else order
     for index, part in batch_slices(window, start):
         nodes = ids[own[part]]
         yield NodeBatch(epoch, window.step, index, nodes, len(nodes) / min(together, len(ids) - index * together))
+
+
+def taken_batches(epoch: int, window: Window, ids: Ids, run_seed: int, take: Take) -> Iterator[NodeBatch]:
+    """The batches that ``take`` gives of the window's nodes, shuffled. A batch's index is the place of its first node."""
+    order = _shuffled(ids, run_seed, epoch, window.step, window)
+    while (part := take()) is not None:
+        yield NodeBatch(epoch, window.step, part.start, ids[order[part]])
+
+
+def _shuffled(ids: Ids, run_seed: int, epoch: int, step: int, window: Window) -> Ids:
+    """Return the places of the window's nodes in a random order."""
+    order: Ids = generator_for(run_seed, "shuffle", epoch, step, window.first_batch).permutation(len(ids))
+    return order

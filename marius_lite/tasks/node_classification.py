@@ -21,7 +21,15 @@ from marius_lite.graph.plans import plans_of
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows
-from marius_lite.sampling.node_batches import drawn_in, node_batches, node_window, nodes_of_lane, step_of_draws
+from marius_lite.sampling.node_batches import (
+    Take,
+    drawn_in,
+    node_batches,
+    node_window,
+    nodes_of_lane,
+    step_of_draws,
+    taken_batches,
+)
 from marius_lite.sampling.windows import Window
 from marius_lite.seeds import seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
@@ -116,13 +124,13 @@ class NodeLearning:
         """Do nothing: each window brings its training nodes."""
 
     def windows(self, step: Step) -> list[Window]:
-        nodes = nodes_of_lane(len(self._training.of(step.targets)), step.lane, self._config.scale.ranks)
+        nodes = nodes_of_lane(len(self._training.of(step.targets)), step.lane, self._config.scale.lanes)
         return [node_window(step.index, nodes, self._config.lane_batch)]
 
     def open(self, epoch: int, window: Window, following: Window | None) -> NodeWindow:
         targets, config = self._plans(epoch).steps[window.step].targets, self._config
         return NodeWindow(
-            window, epoch, self._training.of(targets), config.training.seed, config.sampling.refresh_epochs, config.scale.ranks
+            window, epoch, self._training.of(targets), config.training.seed, config.sampling.refresh_epochs, config.scale.lanes
         )
 
     def foresee(self, batches: Sequence[NodeBatch]) -> None:
@@ -135,7 +143,7 @@ class NodeLearning:
 
     def _neighbours_seed(self, batch: NodeBatch) -> int:
         drawn = drawn_in(batch.epoch, self._config.sampling.refresh_epochs)
-        step = step_of_draws(batch.step, self._config.scale.ranks)
+        step = step_of_draws(batch.step, self._config.scale.lanes)
         return seed_for(self._config.training.seed, "neighbours", drawn, step, batch.index)
 
     @property
@@ -201,6 +209,10 @@ class NodeWindow:
 
     def batches(self, start: int) -> Iterator[NodeBatch]:
         return node_batches(self.epoch, self.window, self.ids, self.seed, start, self.refresh, self.lanes)
+
+    def taken(self, take: Take) -> Iterator[NodeBatch]:
+        """Yield a batch of the shuffled nodes for each stretch that ``take`` gives, until it gives none. See `taken_batches`."""
+        return taken_batches(self.epoch, self.window, self.ids, self.seed, take)
 
     def touched(self) -> Ids:
         return self.ids[:0]  # they are few: most rows that batches touch are their neighbours'

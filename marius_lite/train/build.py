@@ -92,7 +92,7 @@ def build_lanes(
 
     They have the weights in common. A lane that has no others owns them.
     """
-    if stage.config.scale.ranks == 1:
+    if stage.config.scale.lanes == 1:
         return [build(run, stage, memory, metrics, table)]
     weights = SharedWeights(dense_optimizer(stage.config, stage.model), stage.model)
     made: list[Parts] = []

@@ -15,21 +15,21 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from marius_lite.checkpoint.state import Cursor, State
-from marius_lite.errors import EndedElsewhere
+from marius_lite.merging.coding import coding_of
 from marius_lite.nn.products import products_in
 from marius_lite.optim.schedule import Rated
 from marius_lite.ordering.lanes import rounds_of
 from marius_lite.pipeline.batches import Finished
 from marius_lite.processes.one_process import Processes
+from marius_lite.seeds import seed_for
 from marius_lite.train.lane import Lane
 from marius_lite.train.parts import Parts
-from marius_lite.train.trainer import Trainer
+from marius_lite.train.together import TogetherTrainer
 from marius_lite.types import EpochPlan, Step
 
 HEAD, OF_BATCH = 3, 4
@@ -56,8 +56,8 @@ class LaneBatch:
 class Turn:
     """What a lane says in a turn: the ``batches`` that it has trained; none where its round is over.
 
-    ``learned``: its part of a step of the weights. ``signum``: the signal that asks its process to stop; 0: none did. ``due``:
-    whether its process would save a checkpoint now.
+    ``learned``: its part of a step of the weights, as `merging.coding` writes it. ``signum``: the signal that asks its process
+    to stop; 0: none did. ``due``: whether its process would save a checkpoint now.
     """
 
     batches: Sequence[LaneBatch]
@@ -81,17 +81,17 @@ class Turn:
         return cls(batches, vector[2 * head :], int(signum), bool(due))
 
 
-class LanesTrainer(Trainer):
+class LanesTrainer(TogetherTrainer):
     """Trains this process's ``lanes`` from ``state`` on, in step with those of the other ``processes``."""
 
     def __init__(self, lanes: Sequence[Parts], state: State, processes: Processes):
         assert lanes[0].shared is not None
         self._lanes, self._weights = [Lane(parts) for parts in lanes], lanes[0].shared
-        self._processes, self.writes = processes, processes.is_first
-        self._said: tuple[int | None, bool] = (None, False)
         self._handed_over, self._of_others = 0.0, Counter[str]()
-        super().__init__(lanes[0], state, lanes[1:], self._counted)
+        super().__init__(lanes, state, processes, self._counted)
         self._all, self._every = self.config.scale.ranks, self.config.scale.relations_every
+        bits, width = self.config.scale.merge_bits, self._weights.width
+        self._coding = coding_of(bits, self._weights.size, width, self._weights.exact)
         self._weights.hold()
         self._expect(state.checksums)
 
@@ -123,12 +123,12 @@ class LanesTrainer(Trainer):
 
     def _train_turn(self, epoch: int, rates: dict[str, float]) -> bool:
         """Train a turn's batches of each lane. Returns whether there was any. ``rates``: learning rates, where they are new."""
-        mine = [self._turn_of(lane).vector(self._every) for lane in self._lanes for _ in lane.parts.lanes]
-        given = self._processes.vectors(mine, self._all, self._weights.width)
+        mine = [self._turn_of(lane, number).vector(self._every) for lane in self._lanes for number in lane.parts.lanes]
+        given = self._processes.vectors(mine, self._all, self._coding.width)
         turns = [Turn.read(vector, epoch, self._every) for vector in given]
-        self._said = max(turn.signum for turn in turns) or None, any(turn.due for turn in turns)
+        self._hear((turn.signum, turn.due) for turn in turns)
         trained = [turn for turn in turns if turn.batches]
-        self._weights.step_together([turn.learned for turn in trained])
+        self._weights.step_together([self._coding.plain(turn.learned) for turn in trained])
         for batch in (each for turn in trained for each in turn.batches):
             loss_sum, edges = self.state.loss_sum + batch.loss * batch.size, self.state.edges + batch.size
             self.state = replace(self.state, loss_sum=loss_sum, edges=edges)
@@ -138,10 +138,13 @@ class LanesTrainer(Trainer):
         self._move(replace(self.state.cursor, batch=self.state.cursor.batch + batches))
         return bool(trained)
 
-    def _turn_of(self, lane: Lane) -> Turn:
+    def _turn_of(self, lane: Lane, number: int) -> Turn:
+        """Train the next batches of a lane. ``number``: which of all lanes it is."""
+        at = self.state.cursor
         batches = [LaneBatch.of(each) for each in islice(iter(lane.train_batch, None), self._every)]
         signum, due = self._asked()
-        return Turn(batches, self._weights.take(), signum or 0, due)
+        chance = seed_for(self.config.training.seed, "merge", at.epoch, at.step, at.batch, number)
+        return Turn(batches, self._coding.coded(self._weights.take(), chance), signum or 0, due)
 
     def _counted(self) -> dict[str, float]:
         """Return what the other processes have moved so far, and what it cost to go in step with them."""
@@ -149,21 +152,6 @@ class LanesTrainer(Trainer):
 
     def _rated(self) -> Iterable[Rated]:
         return [each for lane in self._lanes for each in lane.parts.rates]
-
-    def _asked(self) -> tuple[int | None, bool]:
-        """Return what this process would do by itself: the signal that asks it to stop, and whether a checkpoint is due."""
-        return super()._signum(), super()._due()
-
-    def _stop_if_asked(self) -> None:
-        if self._said[0] is not None and not self.writes:
-            raise EndedElsewhere(128 + self._said[0])
-        super()._stop_if_asked()
-
-    def _signum(self) -> int | None:
-        return self._said[0]
-
-    def _due(self) -> bool:
-        return self._said[1]
 
     def _hand_over(self, following: Sequence[Sequence[Step]]) -> None:
         """Write the rows that other lanes train in the ``following`` round, by lane, and tell all. After the last: all rows."""
@@ -181,7 +169,7 @@ class LanesTrainer(Trainer):
         for lane in self._lanes:
             counted.update({key: value for key, value in lane.parts.work.counters().items() if not key.endswith("_s")})
         said = self._processes.gathered((*self._asked(), counted))
-        self._said = max(signum or 0 for signum, _, _ in said) or None, any(due for _, due, _ in said)
+        self._hear((signum, due) for signum, due, _ in said)
         self._of_others = sum((each for _, _, each in said), Counter()) - counted
         self.state = replace(self.state, checksums={**self.state.checksums, **checksums})
         self._expect(self.state.checksums)
@@ -197,17 +185,6 @@ class LanesTrainer(Trainer):
     def _of_all(self, written: list[dict[int, int]]) -> dict[int, int]:
         """Return the checksums that the lanes of all processes have."""
         return {k: checksum for each in self._processes.gathered(written) for files in each for k, checksum in files.items()}
-
-    def _save(self) -> None:
-        self.state = replace(self.state, metrics_length=self._processes.first(self.parts.metrics.sync))
-        self._processes.first(self._save_here)
-
-    def _save_here(self) -> None:
-        super()._save()
-
-    def _figures(self) -> dict[str, Any]:
-        """Return the figures. They are made in the first process, from the files of all lanes."""
-        return self._processes.first(self.parts.work.evaluate)
 
 
 def _as_one(number: int, steps: Sequence[Step]) -> Step:

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from marius_lite import files
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.arrays import check_arrays
@@ -29,6 +31,7 @@ from marius_lite.rows.table import create_table, open_table
 from marius_lite.sizes import format_bytes
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
+from marius_lite.train.adaptive import NOT_DETERMINISTIC, AdaptiveTrainer
 from marius_lite.train.build import build_lanes, first_model
 from marius_lite.train.event_files import TensorBoardCurves, require_tensorboard
 from marius_lite.train.lanes import LanesTrainer
@@ -155,9 +158,9 @@ def _train_stage(
     start: Start, processes: Processes, stage: TrainingStage, metrics: MetricsLog, table: RowTable | None, state: State | None
 ) -> State:
     """Train a stage from ``state`` on, or from the beginning. Returns the last state. Nothing of its memory stays."""
-    saved, ranks = start.saved, stage.config.scale.ranks
+    saved, scale, tensors = start.saved, stage.config.scale, dict[str, Tensor]()
     with ExitStack() as stack:
-        lanes = build_lanes(start.folder, stage, start.memory, metrics, table, processes.lanes(ranks))
+        lanes = build_lanes(start.folder, stage, start.memory, metrics, table, processes.lanes(scale.lanes))
         for parts in lanes:
             stack.callback(parts.close)
         parts = lanes[0]
@@ -176,7 +179,10 @@ def _train_stage(
             _announce(start.dataset, start.config, start.memory, saved)
         if stage.about:
             log.info("%s", stage.about)
-        return (Trainer(parts, state) if ranks == 1 else LanesTrainer(lanes, state, processes)).train()
+        if scale.ranks == 1:
+            return Trainer(parts, state).train()
+        workers = AdaptiveTrainer(parts, state, processes, tensors) if stage.config.adapts else None
+        return (workers or LanesTrainer(lanes, state, processes)).train()
 
 
 def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None) -> None:
@@ -198,7 +204,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         "" if config.training.threads == 1 else "s",
         "" if config.training.scoring == "torch" else f", scores by {config.training.scoring}",
     )
-    for line in unused(data.manifest, config):
+    for line in [*([NOT_DETERMINISTIC] if config.adapts else []), *unused(data.manifest, config)]:
         log.info("%s", line)
     missed = unseen(config)
     if missed and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:

@@ -206,8 +206,13 @@ def _require_cache(data: Dataset, config: Config) -> None:
 
 
 def _require_lanes(config: Config) -> None:
-    """Raise UserError where more processes were started than there are lanes."""
+    """Raise UserError where more processes were started than there are lanes, or another number than there are workers."""
     place, ranks = this_process(), config.scale.ranks
+    if config.adapts and (place.count if place else 1) != ranks:
+        raise UserError(
+            f"`scale.mode` is adaptive and `scale.ranks` is {ranks}, so that {ranks} processes train, each as a worker: give "
+            f"`--processes {ranks}`, or start as many by torchrun"
+        )
     if place and place.count > ranks:
         raise UserError(
             f"{place.count} processes were started, but `scale.ranks` is {ranks}: start as many processes or fewer, or set "

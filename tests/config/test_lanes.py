@@ -9,6 +9,8 @@ from marius_lite.config.load import load
 from marius_lite.errors import UserError
 from marius_lite.estimate import plan_run
 
+NODES = ["task=node_classification", "model.encoder=sage", "model.layers=[8]"]
+
 
 @pytest.mark.parametrize(
     ("sets", "told"),
@@ -19,6 +21,13 @@ from marius_lite.estimate import plan_run
         (["scale.ranks=2", "scale.relations_every=2", "model.encoder=sage"], "`model.encoder` is sage, whose weights"),
         (["scale.ranks=2", "device=cuda"], "`device` is cuda"),
         (["scale.ranks=2", "training.staleness=1"], "`training.staleness` is 1"),
+        (["scale.mode=adaptive"], "`scale.mode` is adaptive, but `scale.ranks` is 1"),
+        (["scale.mode=adaptive", "scale.ranks=2"], "`scale.mode` is adaptive, but `task` is link_prediction"),
+        (["scale.mode=adaptive", "scale.ranks=2", *NODES, "sampling.refresh_epochs=2"], "`sampling.refresh_epochs` is 2"),
+        (["scale.mode=adaptive", "scale.ranks=2", *NODES, "device=cuda"], "`device` is cuda"),
+        (["scale.ranks=2", "scale.merge=ring"], "`scale.merge` is ring, but `scale.mode` is lanes"),
+        (["scale.merge_bits=8"], "`scale.merge_bits` is 8, but `scale.ranks` is 1"),
+        (["scale.ranks=2", "scale.merge_bits=16"], "merge_bits"),
     ],
 )
 def test_what_lanes_do_not_have(sets, told):

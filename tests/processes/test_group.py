@@ -30,6 +30,12 @@ rank = int(sys.argv[1])
 mine = [torch.full((3,), float(lane)) for lane in group.lanes(5)]
 assert [v[0].item() for v in group.vectors(mine, 5, 1)] == [0, 1, 2, 3, 4]
 assert group.gathered(rank) == [0, 1]
+before = group.counters()["meet_bytes"]
+assert [each.tolist() for each in group.beside(torch.full((3,), float(rank)))] == [[1.0 - rank] * 3]
+assert group.counters()["meet_bytes"] - before == 12
+claims = [group.claimed("nodes", 1 + rank) for _ in range(50)]
+assert max(each for claims in group.gathered(claims) for each in claims) == 150
+assert group.claimed("others", 4) in (4, 8)
 assert group.first(lambda: {"from": rank}) == {"from": 0}
 def fail():
     raise UserError("no such thing")

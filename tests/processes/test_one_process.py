@@ -16,4 +16,6 @@ def test_one_process_has_all_lanes_and_hears_itself():
     assert processes.first(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
         processes.first(lambda: 1 // 0)
+    assert processes.beside(torch.ones(2)) == []
+    assert [processes.claimed(what, amount) for what, amount in (("a", 2), ("b", 5), ("a", 3))] == [2, 5, 5]
     processes.close()
