@@ -44,7 +44,7 @@ class ProcessGroup:
 
     def __init__(self, place: MachineProcess):
         self._place, self.is_first, self.rank = place, place.rank == 0, place.rank
-        self._seconds, self._bytes = 0.0, 0
+        self._seconds, self._bytes, self._moved = 0.0, 0, 0
         self._rows: TouchedRows | None = None
         try:
             store = _store(place, is_host=self.is_first and not place.has_store)
@@ -92,6 +92,15 @@ class ProcessGroup:
         for each in (*read, *sent):
             each.wait()  # type: ignore[union-attr]
 
+    def send(self, block: Tensor, rank: int) -> None:
+        self._talk(lambda: dist.send(block, rank, group=self._group))
+
+    def received(self, size: int, rank: int) -> Tensor:
+        block = torch.empty(size, dtype=torch.uint8)
+        self._talk(lambda: dist.recv(block, rank, group=self._group))
+        self._moved += size
+        return block
+
     def claimed(self, what: str, amount: int) -> int:
         try:
             return int(self._claims.add(f"claimed/{what}", amount))
@@ -99,7 +108,7 @@ class ProcessGroup:
             raise self._lost(error) from error
 
     def counters(self) -> dict[str, float]:
-        return {"meet_s": self._seconds, "meet_bytes": self._bytes}
+        return {"meet_s": self._seconds, "meet_bytes": self._bytes, "moved_bytes": self._moved}
 
     def gathered(self, mine: T) -> list[T]:
         found: list[Any] = [None] * self._place.count

@@ -38,6 +38,12 @@ class Processes(Protocol):
         Of two processes each has one beside it, of one none.
         """
 
+    def send(self, block: Tensor, rank: int) -> None:
+        """Send bytes, uint8 (n,), to another process, which calls `received` for them."""
+
+    def received(self, size: int, rank: int) -> Tensor:
+        """Return the next so many bytes from another process, uint8 (size,)."""
+
     def claimed(self, what: str, amount: int) -> int:
         """Return how much of ``what`` all processes have claimed so far, with this ``amount``. It may be called in any thread,
         but by one at a time."""
@@ -49,7 +55,9 @@ class Processes(Protocol):
         """Return what ``call`` returns in the first process, where alone it is called. Where it raises something, all end."""
 
     def counters(self) -> dict[str, float]:
-        """Return the seconds that this process talked with others and waited for them, and the bytes that came from them."""
+        """Return the seconds that this process talked with others and waited for them, and the bytes that came from them: of what
+        they learned, and of the files of partitions.
+        """
 
     def close(self) -> None:
         """Part from the others. Each process calls it once all is done; after an error none must."""
@@ -78,6 +86,12 @@ class OneProcess:
     def beside(self, mine: Tensor) -> list[Tensor]:
         return []
 
+    def send(self, block: Tensor, rank: int) -> None:
+        raise AssertionError("there is no other process")
+
+    def received(self, size: int, rank: int) -> Tensor:
+        raise AssertionError("there is no other process")
+
     def claimed(self, what: str, amount: int) -> int:
         self._claimed[what] += amount
         return self._claimed[what]
@@ -89,7 +103,7 @@ class OneProcess:
         return call()
 
     def counters(self) -> dict[str, float]:
-        return {"meet_s": 0.0, "meet_bytes": 0}
+        return {"meet_s": 0.0, "meet_bytes": 0, "moved_bytes": 0}
 
     def close(self) -> None:
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,6 +70,20 @@ class Chunks:
         """Make chunk k's file anew: yield a function that appends bytes to it. Nothing is synced. Raises OSError."""
         with open(self.path(k), "wb") as file:
             yield lambda data: file.write(data.data)
+
+    @contextmanager
+    def replacing(self, k: int) -> Iterator[Callable[[Bytes], object]]:
+        """Do as `creating`, but leave the file as it was, with what is linked to it, until all of the new one is there."""
+        path = self.path(k)
+        temporary = path.with_name(f".{path.name}.tmp")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(temporary, "wb") as file:
+                yield lambda data: file.write(data.data)
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
 
     def share(self, k: int, other: Chunks) -> None:
         """Make chunk k the same file as that of another array: a hard link, or a copy where there are none. Raises OSError."""

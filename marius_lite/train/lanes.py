@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +26,8 @@ from marius_lite.nn.products import products_in
 from marius_lite.optim.schedule import Rated
 from marius_lite.ordering.lanes import rounds_of
 from marius_lite.pipeline.batches import Finished
+from marius_lite.processes.apart import move
+from marius_lite.processes.holders import Holders
 from marius_lite.processes.one_process import Processes
 from marius_lite.seeds import seed_for
 from marius_lite.train.lane import Lane
@@ -82,9 +85,12 @@ class Turn:
 
 
 class LanesTrainer(TogetherTrainer):
-    """Trains this process's ``lanes`` from ``state`` on, in step with those of the other ``processes``."""
+    """Trains this process's ``lanes`` from ``state`` on, in step with those of the other ``processes``.
 
-    def __init__(self, lanes: Sequence[Parts], state: State, processes: Processes):
+    ``folders``: which folder each process has, see `processes.apart`.
+    """
+
+    def __init__(self, lanes: Sequence[Parts], state: State, processes: Processes, folders: Sequence[int] = (0,)):
         assert lanes[0].shared is not None
         self._lanes, self._weights = [Lane(parts) for parts in lanes], lanes[0].shared
         self._handed_over, self._of_others = 0.0, Counter[str]()
@@ -92,6 +98,8 @@ class LanesTrainer(TogetherTrainer):
         self._all, self._every = self.config.scale.ranks, self.config.scale.relations_every
         bits, width = self.config.scale.merge_bits, self._weights.width
         self._coding = coding_of(bits, self._weights.size, width, self._weights.exact)
+        self._lanes_of = processes.gathered(processes.lanes(self._all))
+        self._holders = Holders(state.checksums, folders) if any(folders) else None
         self._weights.hold()
         self._expect(state.checksums)
 
@@ -99,6 +107,7 @@ class LanesTrainer(TogetherTrainer):
         rounds = rounds_of(plan, self._all)
         for number, by_lane in enumerate(rounds[self.state.cursor.step :], self.state.cursor.step):
             self._meter.begin_step()
+            self._bring(self._needed(by_lane))
             with ExitStack() as stack:
                 for lane in self._lanes:
                     stack.callback(lane.end)
@@ -183,8 +192,30 @@ class LanesTrainer(TogetherTrainer):
         return self._of_all([lane.flush() for lane in self._lanes])
 
     def _of_all(self, written: list[dict[int, int]]) -> dict[int, int]:
-        """Return the checksums that the lanes of all processes have."""
-        return {k: checksum for each in self._processes.gathered(written) for files in each for k, checksum in files.items()}
+        """Return the checksums that the lanes of all processes have, by partition. ``written``: of this process's lanes."""
+        given = self._processes.gathered(written)
+        if self._holders:
+            for rank, each in enumerate(given):
+                self._holders.written(rank, [k for files in each for k in files])
+        return {k: checksum for each in given for files in each for k, checksum in files.items()}
+
+    def _needed(self, by_lane: Sequence[Sequence[Step]]) -> dict[int, set[int]]:
+        """Return which partitions each process needs in a round."""
+        every = [{k for step in steps for k in step.resident} for steps in by_lane]
+        return {rank: set[int]().union(*(every[lane] for lane in lanes)) for rank, lanes in enumerate(self._lanes_of)}
+
+    def _bring(self, needed: Mapping[int, Collection[int]]) -> None:
+        """Bring the newest files of partitions to the processes that need them, where these do not see each other's files."""
+        if self._holders and (table := self.parts.work.rows.learned):
+            move(self._processes, table.chunks, self._holders.bring(needed))
+
+    def _save(self) -> None:
+        self._bring({0: self.state.checksums})
+        super()._save()
+
+    def _figures(self) -> dict[str, Any]:
+        self._bring({0: self.state.checksums})
+        return super()._figures()
 
 
 def _as_one(number: int, steps: Sequence[Step]) -> Step:

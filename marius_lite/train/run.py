@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.log import log
 from marius_lite.machine_process import this_process
 from marius_lite.metrics import MetricsLog, NoMetrics, each
+from marius_lite.processes.apart import folders_of
 from marius_lite.processes.group import ProcessGroup
 from marius_lite.processes.one_process import OneProcess, Processes
 from marius_lite.rows.table import create_table, open_table
@@ -36,7 +39,7 @@ from marius_lite.train.build import build_lanes, first_model
 from marius_lite.train.event_files import TensorBoardCurves, require_tensorboard
 from marius_lite.train.lanes import LanesTrainer
 from marius_lite.train.stages import TrainingStage, stages
-from marius_lite.train.start import GivenFor, Start, new_run, old_run
+from marius_lite.train.start import GivenFor, Start, elsewhere, new_run, old_run
 from marius_lite.train.trainer import Trainer
 from marius_lite.waiting import threads_spin
 
@@ -64,7 +67,7 @@ def train_run(
             return old_run(run, None, (), Path(dataset))
         return new_run(Path(dataset), run, config, before)
 
-    return _in_processes(start, tensorboard)
+    return _in_processes(start, tensorboard, Path(dataset))
 
 
 def resume_run(
@@ -81,13 +84,16 @@ def resume_run(
     what `train_run` raises.
     """
     moved = Path(dataset) if dataset is not None else None
-    return _in_processes(lambda has_begun: old_run(run, checkpoint, sets, moved), tensorboard)
+    return _in_processes(lambda has_begun: old_run(run, checkpoint, sets, moved), tensorboard, moved)
 
 
-def _in_processes(start: Callable[[bool], AbstractContextManager[Start]], tensorboard: bool) -> dict[str, Any]:
+def _in_processes(
+    start: Callable[[bool], AbstractContextManager[Start]], tensorboard: bool, dataset: Path | None
+) -> dict[str, Any]:
     """Train what the first process starts, in this process or beside others. Returns a summary.
 
-    ``start`` is told whether the run had begun before all processes were started again.
+    ``start`` is told whether the run had begun before all processes were started again. ``dataset``: where this process finds
+    the dataset, if it does not see the first one's files; None: where that one has it.
     """
     if tensorboard:
         require_tensorboard()
@@ -97,6 +103,10 @@ def _in_processes(start: Callable[[bool], AbstractContextManager[Start]], tensor
         stack.callback(processes.leave)
         started = processes.first(lambda: stack.enter_context(start(processes.has_begun)))
         processes.begin()
+        if place:
+            started = replace(started, folders=folders_of(processes, started.folder.path))
+        if started.folders[processes.rank]:
+            started = stack.enter_context(elsewhere(started, dataset))
         try:
             summary = _run(started, processes, tensorboard and processes.is_first)
         except DiskFull as error:
@@ -114,6 +124,8 @@ def _run(start: Start, processes: Processes, tensorboard: bool) -> dict[str, Any
             "finished": "already: `--set training.epochs=N` trains further",
         }
     state = processes.first(lambda: _make_live(start))
+    if start.folders[processes.rank]:
+        create_table(folder.live, data, config)
     table = open_table(folder.live, data, config, state.checksums if state else None)
     model = first_model(data, config)
     if start.saved and state and config.trains_layerwise:  # nodes gather with the weights of earlier layers
@@ -172,7 +184,7 @@ def _train_stage(
         elif not stage.goes_on_from(state):
             state = state.of_new_stage()
         elif saved is not None and stage.is_first:
-            tensors = read_dense(saved, state.dense)
+            tensors = processes.first(partial(read_dense, saved, state.dense))
             load_weights(parts.model, tensors, saved)
             parts.optimizer.load_state_tensors(optimizer_state(tensors))
         if stage.is_first:
@@ -182,7 +194,7 @@ def _train_stage(
         if scale.ranks == 1:
             return Trainer(parts, state).train()
         workers = AdaptiveTrainer(parts, state, processes, tensors) if stage.config.adapts else None
-        return (workers or LanesTrainer(lanes, state, processes)).train()
+        return (workers or LanesTrainer(lanes, state, processes, start.folders)).train()
 
 
 def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from marius_lite.log import log
 from marius_lite.machine_process import this_process
 from marius_lite.metrics import read
 from marius_lite.nn.ways import require_way
+from marius_lite.processes.apart import own_folder
 from marius_lite.rows.table import table_bytes
 from marius_lite.tasks.resolved import resolved, scoring_rates
 from marius_lite.temporary import remove_scratch
@@ -72,7 +73,8 @@ class Start:
     """Where a run starts. ``config``: without ``auto``, with its ``memory``. ``saved``: the checkpoint to go on from, if any.
 
     ``anew``: whether figures before it are of another kind than later. ``finished``: the last state, where nothing is left to
-    train. ``warm``: what the beginning of a run is made of, if another run gives it.
+    train. ``warm``: what the beginning of a run is made of, if another run gives it. ``folders``: which
+    folder each process has, see `processes.apart`.
     """
 
     folder: RunFolder
@@ -83,6 +85,7 @@ class Start:
     anew: bool = False
     finished: State | None = None
     warm: WarmStart | None = None
+    folders: Sequence[int] = (0,)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is open: the first of several processes alone makes the first rows."""
@@ -121,6 +124,26 @@ def new_run(
         require_frozen(settings, record.get(WARM), data)
         folder = stack.enter_context(run_folder.create(run, data, settings, _machine_facts(data, settings), record))
         yield Start(folder, data, settings, memory, warm=before)
+
+
+@contextmanager
+def elsewhere(start: Start, dataset: Path | None) -> Generator[Start, None, None]:
+    """Give a start to a process that does not see the run's folder: with a folder and a dataset of its own.
+
+    ``dataset``: where it has a copy of the dataset; None: at the place where the first process has it. Raises UserError where
+    there is none, and for what needs the run's files.
+    """
+    place, known = dataset or Path(start.dataset.address or start.dataset.path), start.dataset.fingerprint
+    data, training = Dataset.open(place, known), start.config.training
+    if data.fingerprint != known:
+        raise UserError(f"{place}: another dataset than that of the first process: copy that one to this machine")
+    if training.freeze != "none" or training.replay != 1:
+        raise UserError(
+            f"{start.folder.name}: this process does not see the run's folder, which `training.freeze` and `training.replay` "
+            "need: use a folder that all processes see"
+        )
+    with own_folder(start.folder.path) as folder:
+        yield replace(start, folder=replace(start.folder, path=folder), dataset=data)
 
 
 @contextmanager

@@ -141,3 +141,26 @@ def test_a_small_array_is_one_chunk(tmp_path):
     assert chunk_of_table(tmp_path / "g/sums", values.nbytes).path(0).stat().st_size == values.nbytes
     with pytest.raises(ValueError, match="reshape"):
         read_table(tmp_path / "g/sums", np.uint32, (4, 2))
+
+
+def test_a_file_is_replaced_when_all_of_the_new_one_is_there(tmp_path):
+    table = RowTable.create(tmp_path / "table", NODES, 4, ROWS)
+    old, new = np.zeros((ROWS, 4), np.float32), np.ones((ROWS, 4), np.float32)
+    with table.writing(0, 0) as write:
+        write(old)
+    linked = tmp_path / "linked"
+    linked.hardlink_to(table.chunks.path(0))
+
+    def cut():
+        with table.chunks.replacing(0) as append:
+            append(new.view(np.uint8)[:2])
+            raise OSError("cut")
+
+    with pytest.raises(OSError, match="cut"):
+        cut()
+    assert table.chunks.path(0).read_bytes() == old.tobytes()
+    assert [path.name for path in table.chunks.path(0).parent.iterdir()] == ["0"]
+    with table.chunks.replacing(0) as append:
+        append(new.view(np.uint8))
+    assert table.chunks.path(0).read_bytes() == new.tobytes()
+    assert linked.read_bytes() == old.tobytes()

@@ -1,0 +1,100 @@
+"""Processes without a common folder come to the rows of one process; a killed one leaves nothing that matters."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from link_runs import amounts_to
+from open_parts import LINKS
+
+from marius_lite.processes.apart import PREFIX, folders_of, own_folder
+from marius_lite.processes.one_process import OneProcess
+from marius_lite.processes.start import _free_port
+
+LANES = ["scale.ranks=4", "training.batch_size=40", "storage.capacity=2", "checkpoint.every_minutes=0.002"]
+SETS = [each for setting in [*LINKS, *LANES] for each in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def machines(tiny_dataset, cli, tmp_path_factory):
+    """Two folders, each with a copy of a dataset in 8 partitions; ``one``, a run of one process."""
+    folder = tmp_path_factory.mktemp("machines")
+    (folder / "a").mkdir()
+    assert cli("repartition", tiny_dataset, "--output", folder / "a" / "d", "--partitions", "8") == 0
+    shutil.copytree(folder / "a" / "d", folder / "b" / "d")
+    assert cli("train", folder / "a" / "d", "--run", folder / "one", *SETS) == 0
+    return folder
+
+
+def started(machines, rank, port, *arguments):
+    place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "marius_lite", *map(str, arguments)],
+        cwd=machines / "ab"[rank],
+        env={**os.environ, **place, "GLOO_SOCKET_IFNAME": "lo"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(processes):
+    told = [process.communicate(timeout=120)[1] for process in processes]
+    return [process.returncode for process in processes], told
+
+
+def test_two_folders_come_to_the_rows_of_one(machines):
+    port = _free_port()
+    codes, told = ended([started(machines, rank, port, "train", "d", "--run", "run", *SETS) for rank in range(2)])
+    assert codes == [0, 0], told
+    assert amounts_to(machines / "a" / "run") == amounts_to(machines / "one")
+    assert sorted(path.name for path in (machines / "b").iterdir()) == ["d"]
+
+
+def test_a_process_without_the_dataset_says_so(machines):
+    port = _free_port()
+    (machines / "b" / "d").rename(machines / "b" / "elsewhere")
+    try:
+        codes, told = ended([started(machines, rank, port, "train", "d", "--run", "none", *SETS) for rank in range(2)])
+    finally:
+        (machines / "b" / "elsewhere").rename(machines / "b" / "d")
+    assert codes == [1, 2]
+    assert "d: no such folder" in told[1]
+    assert "Traceback" not in "".join(told)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_killed_process_leaves_nothing_that_matters(killed, machines):
+    port, run = _free_port(), f"killed-{killed}"
+    processes = [started(machines, rank, port, "train", "d", "--run", run, *SETS) for rank in range(2)]
+    while not (machines / "a" / run / "checkpoints" / "latest").exists():
+        time.sleep(0.01)
+    processes[killed].send_signal(signal.SIGKILL)
+    assert 0 not in ended(processes)[0]
+    port = _free_port()
+    codes, told = ended([started(machines, rank, port, "resume", run, "--dataset", "d") for rank in range(2)])
+    assert codes == [0, 0], told
+    assert amounts_to(machines / "a" / run) == amounts_to(machines / "one")
+    assert not (machines / "b" / run).exists()
+
+
+def test_a_process_alone_has_the_folder_of_the_run(tmp_path):
+    assert folders_of(OneProcess(), tmp_path) == [0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_its_own_is_removed_with_what_killed_processes_left(tmp_path):
+    (tmp_path / "run" / f"{PREFIX}left").mkdir(parents=True)
+    with own_folder(tmp_path / "run") as place:
+        assert [each.name for each in (tmp_path / "run").iterdir()] == [place.name]
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine").touch()
+    with own_folder(tmp_path / "run"):
+        pass
+    assert [each.name for each in (tmp_path / "run").iterdir()] == ["mine"]
