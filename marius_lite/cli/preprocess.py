@@ -41,6 +41,8 @@ def preprocess(
     partitioner: given.Partitioner = "random",
     training_partitions: given.TrainingPartitions = "first",
     memory: given.Memory = "4GB",
+    engine: given.Engine = "plain",
+    workers: given.Workers = None,
     seed: given.Seed = 0,
     adjacency: given.Adjacency = "auto",
     overwrite: given.Overwrite = False,

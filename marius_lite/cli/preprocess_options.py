@@ -187,6 +187,20 @@ Memory = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="plain, or ray: --workers read and sort the input (pip install 'marius-lite\\[ray]'), on this machine, or on the "
+        "cluster at RAY_ADDRESS. The dataset is the same.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Workers of --engine ray, 2 if not given. Each takes its part of --memory.", rich_help_panel=OUTPUT
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seed of the node order, of --split and of --node-split.", rich_help_panel=OUTPUT)]
 Adjacency = Annotated[
     str,

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Required, TypedDict
 
+from marius_lite.cluster import require_ray
 from marius_lite.errors import UserError
 from marius_lite.files import check_encodable, check_name
 from marius_lite.graph.node_columns import NODE_SPLITS
@@ -19,6 +20,7 @@ CHOICES = {
     "adjacency": ("auto", "none", "in"),
     "partitioner": ("random", "locality", "metis"),
     "training_partitions": ("first", "all"),
+    "engine": ("plain", "ray"),
     "feature_dtype": ("auto", "float32", "float16", "bfloat16", "int8"),
 }
 MOST_WEIGHT = 3.4028234663852886e38  # of float32
@@ -63,6 +65,8 @@ class Arguments(TypedDict, total=False):
     node_split: str | None
     node_types: str | Path | None
     mask_split: int | None
+    engine: str
+    workers: int | None
 
 
 def path_of(file: str | Path | None) -> Path | None:
@@ -86,6 +90,8 @@ def check_choices(given: Arguments) -> None:
         raise UserError(
             "--partitioner metis: needs pymetis, which is not installed: pip install 'marius-lite[metis]', or use locality"
         )
+    if given.get("engine") == "ray":
+        require_ray("--engine ray")
 
 
 def check_together(given: Arguments) -> None:

@@ -18,13 +18,15 @@ runs again, passes that were finished there are not repeated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 from marius_lite import files
 from marius_lite._native import EdgeLayout
+from marius_lite.cluster import ray_workers
 from marius_lite.errors import MemoryWanted
 from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.edges import EdgeBuckets
@@ -62,6 +64,7 @@ from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import InputFile, find_files
 from marius_lite.preprocess.readers.text_options import check_text_options
 from marius_lite.preprocess.report import make_report
+from marius_lite.preprocess.workers.engine import WorkerEngine
 from marius_lite.printable import printable
 from marius_lite.sizes import format_bytes
 
@@ -82,22 +85,35 @@ def preprocess(options: Options) -> dict[str, Any]:
         site = Site(options, temporary, passes)
         if not passes.any:
             require_space(inputs, rows, options, node_data, lambda: rows_counted(inputs, options, site.threads))
-        report = passes.once(
-            LAST, dict[str, Any], [temporary / name for name in WRITTEN_LAST], Build(site, inputs, node_data, node_types).run
-        )
+        with by_workers(options) as workers:
+            build = Build(site, inputs, node_data, node_types, workers)
+            report = passes.once(LAST, dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
     for line in report["warnings"]:
         log.warning(printable(line))
     return report
 
 
+@contextmanager
+def by_workers(options: Options) -> Generator[WorkerEngine | None, None, None]:
+    """Return what has workers run some passes, where they are asked for. They end with the block."""
+    if options.workers is None:
+        yield None
+        return
+    with ray_workers(options.workers) as workers:
+        engine = WorkerEngine(workers, options)
+        engine.say()
+        yield engine
+
+
 @dataclass(frozen=True)
 class Build:
-    """Runs the passes over ``inputs`` and the files about nodes, one after the other."""
+    """Runs the passes over ``inputs`` and the files about nodes, one after the other. ``workers``: read and sort, if given."""
 
     site: Site
     inputs: Sequence[InputFile]
     node_data: NodeData | None
     node_types: TypeSource | None
+    workers: WorkerEngine | None = None
 
     def run(self) -> dict[str, Any]:
         """Write the dataset and return its report."""
@@ -114,7 +130,8 @@ class Build:
         kind, names, relation_ids = gathered.relations.finish()
         amounts, carried = Amounts(options, gathered.counts), gathered.shape.carried
         partitioning = Partitioning(numbering.nodes, options.partitions or choose_partitions(numbering.nodes, amounts.stored))
-        layout = EdgeLayout(partitioning.rows, partitioning.partitions, len(names), len(carried))
+        sizes = partitioning.rows, partitioning.partitions, len(names), len(carried)
+        layout = EdgeLayout(*sizes)
         self._require_rest(gathered, numbering, partitioning, layout.words, len(names))
         numbered = NodePasses(site, gathered, numbering, partitioning, relation_ids).run(self.node_data, self.node_types)
         spools = [site.work / table.name for table in (FEATURES, LABELS)]
@@ -128,7 +145,12 @@ class Build:
         dealt = Renumbering(numbered.last.training)
         sort = EdgeSort(site, amounts, layout, relation_ids, numbered.last.apply, dealt.apply)
         writing = EdgeWriting(sort, partitioning, carried, len(names))
-        written, tally = writing.run(lambda: sort.pack(with_ids(gathered.edges(), numbering)))
+        workers = self.workers
+        written, tally = writing.run(
+            lambda: (
+                workers.packed(sort, sizes, gathered, numbering) if workers else sort.pack(with_ids(gathered.edges(), numbering))
+            )
+        )
         inverse = self._inverse(writing.stored, len(names))
         once(
             "adjacency",
@@ -167,13 +189,14 @@ class Build:
     def _read(self) -> Gathered:
         """Run pass `read`. Raises MemoryWanted where its keys do not fit the memory that is left for them."""
         site, folder, bad_rows = self.site, self.site.work / "read", self.site.root / BAD_ROWS
-        gathered = site.passes.once(
-            "read",
-            Gathered,
-            [folder, bad_rows],
-            lambda: gather(self.inputs, site.options, folder, site.threads, BadRows(bad_rows), self.node_data, self.node_types),
-            lambda gathered: gathered.spooled,
-        )
+        inputs, about_nodes = self.inputs, (self.node_data, self.node_types)
+
+        def read() -> Gathered:
+            if self.workers:
+                return self.workers.gather(inputs, site, folder, bad_rows, about_nodes)
+            return gather(inputs, site.options, folder, site.threads, BadRows(bad_rows), *about_nodes)
+
+        gathered = site.passes.once("read", Gathered, [folder, bad_rows], read, lambda gathered: gathered.spooled)
         needed = gathered.dictionaries.key_bytes
         if needed > site.options.memory // 4 and not site.passes.any_of("sort", "write"):
             raise MemoryWanted(

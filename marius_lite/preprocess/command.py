@@ -31,7 +31,7 @@ STRETCHES, STRETCH_BYTES = 16, 1 << 12  # of each file, the first and the last a
 def command_digest(options: Options, inputs: Sequence[InputFile]) -> str:
     """Return a checksum of the options that shape the dataset, and of the input files as they are now, with what stands beside
     them."""
-    shaping = dataclasses.replace(options, memory=0, output=options.output.absolute(), overwrite=False)
+    shaping = dataclasses.replace(options, memory=0, output=options.output.absolute(), overwrite=False, workers=None)
     given = (options.features, options.labels, options.node_ids, options.node_types, *options.node_lists.values())
     node_files = [file if file.exists() else locate(file)[0] for file in given if file is not None]
     paths = [*(file.path for file in inputs), *node_files]

@@ -8,6 +8,7 @@ from marius_lite.sizes import parse_bytes
 WHITESPACE = "whitespace"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "semicolon": ";", "pipe": "|"}
 LEAST_MEMORY = 1 << 20
+MOST_WORKERS = 4096
 
 
 def parse_delimiter(text: str) -> str | None:
@@ -45,4 +46,19 @@ def parse_memory(value: str | int) -> int:
         raise UserError(f"--memory: {error}") from None
     if number < LEAST_MEMORY:
         raise UserError(f"--memory {value}: must be at least 1MiB, for example 4GB")
+    return number
+
+
+def parse_workers(engine: str, value: str | int | None) -> int | None:
+    """Return how many workers the engine ray has: as many as given, else 2; None for the engine plain. Raises UserError."""
+    if engine == "plain":
+        if value is not None:
+            raise UserError(f"--workers {value}: --engine plain has none: give --engine ray, or leave it out")
+        return None
+    try:
+        number = int(2 if value is None else value)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= MOST_WORKERS:
+        raise UserError(f"--workers {value}: must be a whole number from 1 to {MOST_WORKERS}")
     return number

@@ -21,7 +21,7 @@ from marius_lite.preprocess.arguments import (
 )
 from marius_lite.preprocess.columns import VALUES, check_values, parse_columns
 from marius_lite.preprocess.fractions import Fractions, parse_fractions
-from marius_lite.preprocess.option_texts import parse_delimiter, parse_memory, parse_partitions
+from marius_lite.preprocess.option_texts import parse_delimiter, parse_memory, parse_partitions, parse_workers
 
 SPLITS = ("train", "valid", "test")
 # Arguments that `Options.parse` turns into fields. The others are fields as they are.
@@ -44,6 +44,8 @@ PARSED = {
     "node_split",
     "node_types",
     "adjacency",
+    "engine",
+    "workers",
 }
 
 
@@ -58,7 +60,8 @@ class Options:
     ``delimiter``: one character, or `WHITESPACE`.
     ``node_lists``: the file of each split of nodes, by name; ``mask_split``: which column, where they are masks of several.
     ``features``, ``labels``, ``node_lists``, ``node_types``: also FILE.npz:KEY.
-    ``database``: where the queries were asked, without user and password.
+    ``database``: where the queries were asked, without user and password. ``workers``: of the engine ray; None: this process
+    works alone. The dataset does not depend on them.
     """
 
     edges: tuple[str, ...]
@@ -95,6 +98,7 @@ class Options:
     node_types: Path | None = None
     mask_split: int | None = None
     database: str | None = None
+    workers: int | None = None
 
     @classmethod
     def parse(cls, **given: Unpack[Arguments]) -> Options:
@@ -131,6 +135,7 @@ class Options:
             node_fractions=parse_fractions(given.get("node_split"), "--node-split"),
             node_types=path_of(given.get("node_types")),
             adjacency=adjacency,
+            workers=parse_workers(given.get("engine", "plain"), given.get("workers")),
             **as_they_are,
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import crc32c, read_file_range, write_file
+from marius_lite.files import read_numbers
 from marius_lite.storage.write_behind import WriteBehind
 
 Keys = npt.NDArray[np.uint32]
@@ -48,13 +49,17 @@ class SpoolShape:
 
 @dataclass(frozen=True)
 class SpoolBlock:
-    """A file of ``count`` edges, column after column. Its crc32c is known once the spool is closed."""
+    """A file of ``count`` edges, column after column. Its crc32c is known once the spool is closed.
+
+    ``shard``: the part of the input that a worker has read into it by itself. Then a file says what its keys of relations are.
+    """
 
     number: int
     split: int
     dictionary: int
     count: int
     checksum: int = 0
+    shard: int | None = None
 
 
 class Spool:
@@ -105,11 +110,21 @@ class Spool:
 
 def read_spool(folder: Path, blocks: Iterable[SpoolBlock], shape: SpoolShape) -> Iterator[SpooledEdges]:
     """Read block after block."""
+    shard, relations = None, np.empty(0, np.uint32)
     for block in blocks:
         count = block.count
         data = np.empty(count * shape.edge_bytes, np.uint8)
         read_file_range(str(folder / str(block.number)), 0, data)
         keys = data[: count * KEY_BYTES * (2 + shape.relations)].view(np.uint32).reshape(-1, count)
         rel = keys[2] if shape.relations else np.zeros(count, np.uint32)
+        if block.shard is not None and shape.relations:
+            if block.shard != shard:
+                shard, relations = block.shard, read_numbers(relations_path(folder, block.shard), np.uint32)
+            rel = relations[rel]
         carried = data[keys.nbytes :].view(np.uint64).reshape(count, -1) if shape.carried else None
         yield SpooledEdges(block.split, block.dictionary, keys[0], rel, keys[1], carried)
+
+
+def relations_path(folder: Path, shard: int) -> Path:
+    """Return the file of a spool that has the key of each of a shard's relations: uint32."""
+    return folder / f"relations.{shard}"

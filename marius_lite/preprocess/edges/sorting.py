@@ -33,6 +33,49 @@ def split_rules(options: Options, split: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class EdgePacker:
+    """Packs spooled edges into records, by so many ``threads``. See `EdgeSort`."""
+
+    options: Options
+    threads: int
+    layout: EdgeLayout
+    relation_ids: Keys
+    last: Renumber
+    dealt: Renumber
+
+    def fill(
+        self, sorter: ExternalSort, edges: Iterator[tuple[SpooledEdges, Ids]], progress: Callable[[int], object] = lambda _: None
+    ) -> None:
+        """Put ``edges``, each block with the numbering's ids of its keys, into a sort, as records with last ids."""
+        options = self.options
+        known, last, hashed = None, np.empty(0, np.uint32), np.empty(0, np.uint32)
+        for spooled, ids in edges:
+            if known is not ids:
+                known, last = ids, self.last(ids)
+                hashed = self.dealt(ids) if options.fractions else last
+            width = 2 if options.undirected or (spooled.split and options.reverses_sought) else 1
+            step = sorter.capacity // width
+            for at in range(0, len(spooled.src), step):
+                part = slice(at, at + step)
+                count = len(spooled.src[part])
+                sorter.keep(
+                    self.layout.pack(
+                        spooled.src[part],
+                        spooled.rel[part],
+                        spooled.dst[part],
+                        None if spooled.carried is None else spooled.carried[part],
+                        last,
+                        hashed,
+                        self.relation_ids,
+                        **split_rules(options, spooled.split),
+                        threads=self.threads,
+                        out=sorter.room(count * width),
+                    )
+                )
+                progress(count)
+
+
+@dataclass(frozen=True)
 class EdgeSort:
     """``relation_ids``: the id of each relation's key. ``last`` turns the numbering's ids into those of the dataset. ``dealt``
     turns them into the ids by which --split deals edges, which no partitioner changes."""
@@ -43,6 +86,10 @@ class EdgeSort:
     relation_ids: Keys
     last: Renumber
     dealt: Renumber
+
+    @property
+    def packer(self) -> EdgePacker:
+        return EdgePacker(self.site.options, self.site.threads, self.layout, self.relation_ids, self.last, self.dealt)
 
     @property
     def fits(self) -> bool:
@@ -59,30 +106,5 @@ class EdgeSort:
 
     def fill(self, sorter: ExternalSort, edges: Iterator[tuple[SpooledEdges, Ids]]) -> None:
         """Put ``edges`` into a sort, as `pack` does."""
-        options, threads = self.site.options, self.site.threads
-        known, last, hashed = None, np.empty(0, np.uint32), np.empty(0, np.uint32)
         with progress_bar("sort", "edge", self.amounts.read) as bar:
-            for spooled, ids in edges:
-                if known is not ids:
-                    known, last = ids, self.last(ids)
-                    hashed = self.dealt(ids) if options.fractions else last
-                width = 2 if options.undirected or (spooled.split and options.reverses_sought) else 1
-                step = sorter.capacity // width
-                for at in range(0, len(spooled.src), step):
-                    part = slice(at, at + step)
-                    count = len(spooled.src[part])
-                    sorter.keep(
-                        self.layout.pack(
-                            spooled.src[part],
-                            spooled.rel[part],
-                            spooled.dst[part],
-                            None if spooled.carried is None else spooled.carried[part],
-                            last,
-                            hashed,
-                            self.relation_ids,
-                            **split_rules(options, spooled.split),
-                            threads=threads,
-                            out=sorter.room(count * width),
-                        )
-                    )
-                    bar.update(count)
+            self.packer.fill(sorter, edges, bar.update)

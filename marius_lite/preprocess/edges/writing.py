@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Protocol
 
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.passes import Files
-from marius_lite.preprocess.disk.sort import ExternalSort, Records, SortedRun, files_of, merge
+from marius_lite.preprocess.disk.sort import Records, SortedRun, files_of, merge
 from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, with_bar, write_buckets
 from marius_lite.preprocess.edges.degrees import DegreeFacts, degree_facts, degrees_counted
 from marius_lite.preprocess.edges.sorting import EdgeSort
@@ -27,6 +28,18 @@ class Written:
     runs: int
 
 
+class Packed(Protocol):
+    """Edges as records that are to be sorted. `ExternalSort` is such a thing."""
+
+    def sorted(self) -> Iterator[Records]:
+        """Return all records in order, in pieces."""
+        ...
+
+    def finish_runs(self) -> list[SortedRun]:
+        """Write all records to disk as sorted runs, and return these."""
+        ...
+
+
 class EdgeWriting:
     """Writes the edges that ``sort`` sorts, of so many ``relations``, with the columns ``carried``."""
 
@@ -34,7 +47,7 @@ class EdgeWriting:
         self._sort, self._site, self._amounts = sort, sort.site, sort.amounts
         self._partitioning, self._carried, self._relations = partitioning, carried, relations
 
-    def run(self, pack: Callable[[], ExternalSort]) -> tuple[Written, Tally]:
+    def run(self, pack: Callable[[], Packed]) -> tuple[Written, Tally]:
         """Write ``edges/``: the edges that ``pack`` puts into a sort. The sort is a pass of its own where records do not fit the
         memory."""
         options, work, words = self._site.options, self._site.work, self._sort.layout.words

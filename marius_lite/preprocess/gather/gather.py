@@ -85,16 +85,16 @@ class Gatherer:
         node_types: TypeSource | None = None,
     ):
         self.options, self.node_data, self.node_types, self.bad_rows = options, node_data, node_types, bad_rows
-        self.facts, self._misreads, self._shown = InputFacts(), Misreads(), True
+        self.facts, self.misreads, self._shown = InputFacts(), Misreads(), True
         self.kind, self._titles = options.id_kind, tuple[str, ...]()
         self._folder, self._ids, self._threads = folder, folder / "ids", threads
-        self._relations = RelationKeys(options.seed, options.memory)
+        self.relations = RelationKeys(options.seed, options.memory)
         self._nodes: NodeKeys | None = None
         self._spool: Spool | None = None
         self._lists: NodeKeyLists | None = None
         self._types: TypeKeys | None = None
         self._started = time.monotonic()
-        self._block_bytes = max(1 << 16, min(MOST_BLOCK_BYTES, options.memory // (16 * (threads + 1))))
+        self.block_bytes = block_bytes(options.memory, threads)
         folder.mkdir(parents=True)
 
     @property
@@ -121,35 +121,47 @@ class Gatherer:
 
     def read(self, file: InputFile, bar: tqdm[Any]) -> None:
         """Put all edges of one file into the spool."""
-        with closing(open_reader(file, self.options, self._block_bytes, self._threads, bar.update)) as reader:
-            self._log_reading(file, reader)
-            if reader.columns is not None:
-                self._require_same_columns(file.path, reader.columns, reader.kind)
-            titles = reader.titles
-            if titles:
-                self._require_order(file.path, titles)
-            self._add_nodes(reader.nodes or range(0))
-            for edges in reader.read(self.kind or "str"):
-                self._inspect(edges, reader, titles)
-                self._spool_edges(edges, file)
+        with closing(open_reader(file, self.options, self.block_bytes, self._threads, bar.update)) as reader:
+            self.begin(file, reader)
+            for _ in self.take(reader.read(self.kind or "str"), file, reader):
                 rate = self.facts.rows / max(1e-3, time.monotonic() - self._started)
                 bar.set_postfix_str(f"{self.facts.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
-            source = Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum)
-            if file.member is None or source not in self.facts.sources:
-                self.facts.sources.append(source)
+            self.note_source(file, reader.checksum)
+
+    def begin(self, file: InputFile, reader: Reader) -> None:
+        """Check that a file fits those before it, and give keys to the nodes that it announces."""
+        self._log_reading(file, reader)
+        if reader.columns is not None:
+            self._require_same_columns(file.path, reader.columns, reader.kind)
+        if reader.titles:
+            self._require_order(file.path, reader.titles)
+        self._add_nodes(reader.nodes or range(0))
+
+    def take(self, blocks: Iterator[RawEdges], file: InputFile, reader: Reader) -> Iterator[RawEdges]:
+        """Put blocks of a file's edges into the spool. Returns each once it is there."""
+        for edges in blocks:
+            self.inspect(edges, reader)
+            self._spool_edges(edges, file)
+            yield edges
+
+    def note_source(self, file: InputFile, checksum: int) -> None:
+        """Note a file that was read, by the checksum of its bytes."""
+        source = Source(name=file.path.name, size=file.path.stat().st_size, crc32c=checksum)
+        if file.member is None or source not in self.facts.sources:
+            self.facts.sources.append(source)
 
     def finish(self) -> Gathered:
         """Close what was written, and return what the pass leaves."""
         self.spool.close()
         self.bad_rows.close()
         self.facts.misread = [
-            *self._misreads.warnings,
+            *self.misreads.warnings,
             *(self.node_data.warnings if self.node_data else ()),
             *(self.node_types.warnings if self.node_types else ()),
         ]
         given = [*(self.node_data.sources() if self.node_data else ()), *([self.node_types.source] if self.node_types else ())]
         self.facts.sources += [source for source in given if source not in self.facts.sources]
-        relations = NO_RELATIONS if self.facts.columns == 2 else Relations(self._relations.names(), self.options.ids == "str")
+        relations = NO_RELATIONS if self.facts.columns == 2 else Relations(self.relations.names(), self.options.ids == "str")
         return Gathered(
             self._folder / "spool",
             self._shape,
@@ -170,14 +182,27 @@ class Gatherer:
             self._shown = False
         self.facts.read_as[read_as] += 1
 
-    def _inspect(self, edges: RawEdges, reader: Reader, titles: tuple[str, ...]) -> None:
-        """Log the first edges of each way of reading, and look for signs that rows are not the edges they are taken for."""
+    def inspect(self, edges: RawEdges, reader: Reader) -> None:
+        """Show the first edges, and look for signs that rows are not the edges they are taken for."""
         if not len(edges.src):
             return
+        self.show(edges)
+        self.misreads.look(edges, reader.description.startswith("text"), reader.titles)
+
+    @property
+    def shows_next(self) -> bool:
+        """Whether edges of the file that was begun last are to be shown."""
+        return not self._shown
+
+    def show(self, edges: RawEdges) -> None:
+        """Log the first edges of a way of reading that is new."""
         for line in shown(edges) if not self._shown else ():
             log.info(line)
         self._shown = True
-        self._misreads.look(edges, reader.description.startswith("text"), titles)
+
+    def open_nodes(self) -> None:
+        """Give keys to the ids of the files about nodes, if that is not done."""
+        assert self.nodes
 
     def _add_nodes(self, ids: range) -> None:
         """Add nodes that exist whether or not they have edges."""
@@ -208,13 +233,17 @@ class Gatherer:
     def _carried(self, edges: RawEdges, path: Path) -> npt.NDArray[np.uint64] | None:
         """Return what edges carry, as words. Raises UserError where earlier files carry other columns."""
         columns = {name: values for name, values in (("weight", edges.weight), ("time", edges.time)) if values is not None}
-        if self.facts.carried not in (None, tuple(columns)):
+        self.note_carried(tuple(columns), path)
+        return carried_words([values.to_numpy() for values in columns.values()]) if columns else None
+
+    def note_carried(self, columns: tuple[str, ...], path: Path) -> None:
+        """Note the columns that edges carry. Raises UserError where those of earlier files carry others."""
+        if self.facts.carried not in (None, columns):
             raise UserError(
                 f"{path}: its edges have {', '.join(columns) or 'no values'}, those of earlier files "
                 f"{', '.join(self.facts.carried or ()) or 'no values'}: all files must have the same columns"
             )
-        self.facts.carried = tuple(columns)
-        return carried_words([values.to_numpy() for values in columns.values()]) if columns else None
+        self.facts.carried = columns
 
     def _spool_edges(self, edges: RawEdges, file: InputFile) -> None:
         """Put a block of edges into the spool, in keys, and note what was left out of it."""
@@ -226,7 +255,7 @@ class Gatherer:
         self.facts.rows += len(edges.src)
         carried = self._carried(edges, file.path)
         dictionary, (src, dst) = self._key(edges.src, edges.dst)
-        rel = np.zeros(len(src), np.uint32) if edges.rel is None else self._relations.add(edges.rel)
+        rel = np.zeros(len(src), np.uint32) if edges.rel is None else self.relations.add(edges.rel)
         if self.options.drop_self_loops:
             keep = src != dst
             self.facts.self_loops_dropped += int(len(src) - keep.sum())
@@ -277,11 +306,16 @@ class Gatherer:
 
         try:
             if self.node_data is not None:
-                self._lists = self.node_data.key(folder, kind, self._block_bytes, key)
+                self._lists = self.node_data.key(folder, kind, self.block_bytes, key)
             if self.node_types is not None:
-                self._types = self.node_types.key(folder, kind, self._block_bytes, key)
+                self._types = self.node_types.key(folder, kind, self.block_bytes, key)
         except _TooLarge:
             self._use_tables()
+
+
+def block_bytes(memory: int, threads: int) -> int:
+    """Return how many bytes each of so many ``threads`` parses at a time."""
+    return max(1 << 16, min(MOST_BLOCK_BYTES, memory // (16 * (threads + 1))))
 
 
 def gather(
@@ -300,7 +334,12 @@ def gather(
         for file in inputs:
             gatherer.read(file, bar)
     gathered = gatherer.finish()
-    for split, patterns in enumerate((options.edges, options.valid, options.test)):
-        if patterns and not gathered.counts[split]:
-            raise UserError(f"{', '.join(patterns)}: no edges at all for {SPLITS[split]}: give files with one edge per line")
+    require_edges(gathered.counts, options)
     return gathered
+
+
+def require_edges(counts: Sequence[int], options: Options) -> None:
+    """Raise UserError where a split that was asked for has no edges. ``counts``: of each split."""
+    for split, patterns in enumerate((options.edges, options.valid, options.test)):
+        if patterns and not counts[split]:
+            raise UserError(f"{', '.join(patterns)}: no edges at all for {SPLITS[split]}: give files with one edge per line")

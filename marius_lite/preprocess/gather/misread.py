@@ -37,6 +37,10 @@ def shown(edges: RawEdges) -> Iterator[str]:
         yield "  " + ", ".join(f"{name} {_printable(values[row].as_py())}" for name, values in columns if values is not None)
 
 
+def _without(found: dict[str, tuple[str, str]], known: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    return {sign: where for sign, where in found.items() if sign not in known}
+
+
 def _printable(raw: str | int) -> str:
     if isinstance(raw, int):
         return str(raw)
@@ -44,9 +48,12 @@ def _printable(raw: str | int) -> str:
 
 
 class Misreads:
-    """Looks at blocks of edges in turn. At the end `warnings` has a line for each sign that no block disproved."""
+    """Looks at blocks of edges in turn. At the end `warnings` has a line for each sign that no block disproved.
 
-    def __init__(self) -> None:
+    ``others``: what looked at the first row of all, where these blocks are from further on in the input.
+    """
+
+    def __init__(self, others: Misreads | None = None) -> None:
         self._splits: dict[tuple[str, str], int | None] = {
             (column, delimiter): None for column in ("source", "relation", "destination") for delimiter in DELIMITERS
         }
@@ -55,7 +62,8 @@ class Misreads:
         self._again = tuple[str, ...]()
         self._same: str | None = ""
         self._odd: dict[str, tuple[str, str]] = {}
-        self._titles: tuple[str, str | None, str] | None = None
+        self._begun = others is not None
+        self._titles: tuple[str, str | None, str] | None = others._titles if others else None
         self._rows = 0
 
     def look(self, edges: RawEdges, delimited: bool, titles: tuple[str, ...] = ()) -> None:
@@ -104,7 +112,7 @@ class Misreads:
         """Look whether texts of the very first row occur in other rows. Rows equal to it do not count: files may have the same
         titles."""
         named = delimited and pa.types.is_string(edges.src.type)
-        if self._rows == 0 and named:
+        if self._rows == 0 and named and not self._begun:
             src, dst = edges.src[0].as_py(), edges.dst[0].as_py()
             rel = None if edges.rel is None else edges.rel[0].as_py()
             self._titles = None if src.isdigit() or dst.isdigit() else (src, rel, dst)
@@ -142,6 +150,22 @@ class Misreads:
         distinct = pc.unique(ends["destination"])
         alone = distinct[0].as_py() if len(distinct) == 1 else None
         self._same = alone if self._same in ("", alone) else None
+
+    def merge(self, later: Misreads) -> None:
+        """Take what was seen in later blocks by another object, as if this one had looked at them."""
+        if not later._rows:
+            return
+        if not self._rows:
+            self.__dict__.update(later.__dict__)
+            return
+        self._splits = {key: count for key, count in self._splits.items() if later._splits.get(key) == count is not None}
+        self._example, self._odd = {**later._example, **self._example}, {**self._odd, **_without(later._odd, self._odd)}
+        values = None if self._values is None or later._values is None else self._values | later._values
+        self._values = None if values is None or len(values) > MOST_VALUES else values
+        self._again = self._again or later._again
+        self._same = self._same if self._same == later._same else None
+        self._titles = self._titles if later._titles else None
+        self._rows += later._rows
 
     @property
     def warnings(self) -> list[str]:

@@ -70,13 +70,13 @@ def with_ids(edges: Iterator[SpooledEdges], numbering: Numbering) -> Iterator[tu
 def number_ids(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> Numbering:
     """Number every distinct raw id. The files of the numbering lie in ``folder``. ``memory`` in bytes."""
     if dictionaries.bound:
-        return Numbering(dictionaries, _order_dense(dictionaries, seed, folder, memory, threads), ())
+        return Numbering(dictionaries, order_dense(dictionaries, seed, folder, memory, threads), ())
     if len(dictionaries.runs) == 1:
         return Numbering(dictionaries, dictionaries.runs[0], ())
     return _merge(dictionaries, seed, folder, memory)
 
 
-def _order_dense(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> IdRun:
+def order_dense(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> IdRun:
     """Write the integers of a bitmap in the order of their hashes, in as many stretches of hashes as the memory needs."""
     bitmap, key = read_numbers(dictionaries.bitmap_path, np.uint64), order_key(seed)
     stretches = -(-3 * HASH_BYTES * int(np.bitwise_count(bitmap).sum()) // memory) or 1

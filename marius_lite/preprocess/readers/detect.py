@@ -14,7 +14,7 @@ from marius_lite.preprocess.formats import AUTO, FORMATS
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.lines import BOM
-from marius_lite.preprocess.readers.raw import Reader
+from marius_lite.preprocess.readers.raw import Reader, Stretch
 from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progress, magic_of
 
 HEAD_BYTES, LONGEST_LINE = 1 << 16, 1 << 20
@@ -72,10 +72,12 @@ def _only_comments(lines: bytes) -> bool:
     return not lines.strip(b" \t\r\n") or bool(ONLY_COMMENTS.fullmatch(lines))  # blank lines are recognized ten times as fast so
 
 
-def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
-    """Return the reader of one file. Raises UserError for a file that is not what --format says, or that announces more nodes
-    than fit in memory."""
-    reader = _open(Opening(file, options, block_bytes, threads, progress))
+def open_reader(
+    file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress, stretch: Stretch | None = None
+) -> Reader:
+    """Return the reader of one file, or of a ``stretch`` of it. Raises UserError for a file that is not what --format says, or
+    that announces more nodes than fit in memory."""
+    reader = _open(Opening(file, options, block_bytes, threads, progress, stretch))
     nodes = 0 if reader.nodes is None else len(reader.nodes)
     if nodes > MANY_NODES and nodes > NODES_AN_EDGE * (edges := reader.rows_expected()):
         reader.close()

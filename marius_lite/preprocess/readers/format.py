@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.raw import Reader
+from marius_lite.preprocess.readers.raw import Reader, Stretch
 from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progress
 
 
 @dataclass(frozen=True)
 class Opening:
     """A file whose edges are to be read: ``block_bytes`` at a time by each of ``threads``. ``progress`` is called with bytes
-    read."""
+    read. ``stretch``: the part of it to read, one of those its reader has named; None: all of it."""
 
     file: InputFile
     options: Options
     block_bytes: int
     threads: int
     progress: Progress
+    stretch: Stretch | None = None
 
     @property
     def block_rows(self) -> int:

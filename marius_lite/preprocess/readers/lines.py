@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite.errors import UserError
+from marius_lite.preprocess.readers.raw import Stretch
 from marius_lite.preprocess.readers.source import ByteStream
 
 SAMPLE_BYTES = 1 << 20
@@ -69,11 +71,26 @@ class LineBlocks:
         lines, size = sum(map(count_lines, samples)), sum(map(len, samples))
         return int(self._stream.size * (self._read_bytes / max(1, self._start_raw_bytes)) * max(1, lines) / max(1, size)) + 1
 
-    def blocks(self, header: bool) -> Iterator[LineBlock]:
-        """Read every line once. The ``header`` becomes an empty line. The last line ends with a newline too."""
-        if self._head:
-            yield LineBlock(self._head, 1)
-        carried, line, left_out = self._without_header() if header else self.start, self._line, self._left_out
+    def stretches(self, size: int) -> list[Stretch]:
+        """Return stretches of about ``size`` bytes of a plain file, each of whole blocks; none of a small file."""
+        begin, end, each = self._start_raw_bytes, int(self._stream.size), max(1, size // self._block_bytes) * self._block_bytes
+        if not self._stream.plain or begin + each >= end or b"\n" not in self.start:
+            return []
+        bounds = [0, *range(begin + each, end, each), end]
+        return [Stretch(first, last, first, last) for first, last in pairwise(bounds)]
+
+    def blocks(self, header: bool, stretch: Stretch | None = None) -> Iterator[LineBlock]:
+        """Read every line once, or those that end in a ``stretch``. The ``header`` becomes an empty line. The last line ends with
+        a newline too."""
+        if stretch is not None:
+            self._stream.end_at(stretch.last)
+        if stretch is not None and stretch.first:
+            carried, line, left_out = self._stream.begin_at(stretch.first, LONGEST_LINE), stretch.line, 0
+        else:
+            if self._head:
+                yield LineBlock(self._head, 1)
+            carried, line, left_out = self._without_header() if header else self.start, self._line, self._left_out
+        cut_short = stretch is not None and stretch.last < self._stream.size
         while True:
             fresh = self._stream.read(self._block_bytes)
             cut = fresh.rfind(b"\n") + 1 if fresh else 0
@@ -81,6 +98,8 @@ class LineBlocks:
                 carried += fresh
                 self._require_end(carried, line)
                 continue
+            if cut_short and not fresh:
+                return  # the line that has begun ends in the next stretch
             data = b"".join((carried, memoryview(fresh)[:cut]))
             if not fresh and data and not data.endswith(b"\n"):
                 data += b"\n"

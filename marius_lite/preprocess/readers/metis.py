@@ -18,11 +18,11 @@ from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.format import Format, called
+from marius_lite.preprocess.readers.in_order import ordered_map
 from marius_lite.preprocess.readers.lines import LineBlock, LineBlocks, count_lines, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 from marius_lite.preprocess.readers.shape import PLAIN_INT, integer_of
 from marius_lite.preprocess.readers.source import ByteStream
-from marius_lite.preprocess.readers.text import ordered_map
 
 COMMENT = b"%"
 HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})([ \t]+([01]{1,3})([ \t]+([0-9]{1,3}))?)?[ \t]*\r?")

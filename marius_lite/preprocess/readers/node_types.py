@@ -18,13 +18,14 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.arrays import checked_types, kind_of
+from marius_lite.preprocess.readers.in_order import ordered_map
 from marius_lite.preprocess.readers.lines import LineBlocks, comment_warnings
 from marius_lite.preprocess.readers.parquet_file import open_parquet
 from marius_lite.preprocess.readers.roles import node_roles, require_distinct
 from marius_lite.preprocess.readers.shape import LineShape
 from marius_lite.preprocess.readers.sniff import fields_of, rows_of, sniff
 from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
-from marius_lite.preprocess.readers.text import BlockParser, ordered_map
+from marius_lite.preprocess.readers.text import BlockParser
 from marius_lite.preprocess.readers.titles import MOST_SHOWN, titled
 
 USUAL = ("node_types", "node_type", "types", "type")

@@ -22,9 +22,9 @@ from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
 from marius_lite.preprocess.readers.edge_values import EDGES, open_relations, open_values
 from marius_lite.preprocess.readers.folders import announced_nodes
 from marius_lite.preprocess.readers.format import Format, Opening
-from marius_lite.preprocess.readers.raw import RawEdges, Reader
+from marius_lite.preprocess.readers.raw import RawEdges, Reader, Stretch, shares
 from marius_lite.preprocess.readers.roles import columns_used
-from marius_lite.preprocess.readers.source import InputFile, Progress, magic_of
+from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of, magic_of
 from marius_lite.preprocess.readers.sparse import SparseReader, sparse_parts
 from marius_lite.preprocess.readers.torch_save import is_torch_save
 
@@ -41,6 +41,8 @@ class NpyReader:
 
     kind: IdKind = "int"
     titles: tuple[str, ...] = ()
+    lines = 0
+    stretch: Stretch | None = None
 
     def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress, nodes: int | None = None):
         self.path = file.path
@@ -84,7 +86,19 @@ class NpyReader:
 
     @property
     def checksum(self) -> int:
+        if self.stretch is not None:
+            return checksum_of(self.path, lambda _: None, self.stretch.begin, self.stretch.end)
         return self._array.checksum
+
+    def stretches(self, size: int) -> list[Stretch]:
+        """Return stretches of rows, see `SplitReader`. An archive is read as a whole."""
+        end = self.path.stat().st_size
+        blocks = -(-int(self._edges) // self._block_rows)
+        count = 1 if self._array.key is not None else min(blocks, -(-end // size))
+        if count < 2:
+            return []
+        rows = [tuple(min(at * self._block_rows, self._edges) for at in part) for part in shares(blocks, count)]
+        return [Stretch(first, last, *part) for (first, last), part in zip(rows, shares(end, count))]
 
     def close(self) -> None:
         """Nothing stays open between blocks."""
@@ -95,7 +109,7 @@ class NpyReader:
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
         with ExitStack() as stack:
             values = {role: stack.enter_context(array.stream()) for role, array in self._values.items()}
-            first = 0
+            first = self._rows.start
             for block in self._blocks():
                 columns = {role: to_arrow(block[place], role) for role, place in self._place.items()}
                 columns |= {role: to_arrow(take(len(block[0])), role) for role, take in values.items()}
@@ -106,20 +120,26 @@ class NpyReader:
         if self._array.key is not None:
             self._progress(self.path.stat().st_size)
 
+    @property
+    def _rows(self) -> range:
+        return range(self._edges) if self.stretch is None else range(self.stretch.first, self.stretch.last)
+
     def _blocks(self) -> Iterator[Sequence[Column]]:
         """Read all columns, a stretch of rows at a time."""
-        if self._turned and not self._by_column:  # a (2, E) array in Fortran order has edge after edge
-            with self._array.entries(0) as take:
-                for first in range(0, self._edges, self._block_rows):
-                    yield list(take(self._width * min(self._block_rows, self._edges - first)).reshape(-1, self._width).T)
-            return
-        if not self._by_column:
+        if not self._by_column and not self._turned and self.stretch is None:  # the checksum is taken on the way
             yield from (list(block.T) for _, block in self._array.blocks(self._block_rows))
             return
+        rows = self._rows
+        sizes = [min(self._block_rows, rows.stop - first) for first in range(rows.start, rows.stop, self._block_rows)]
+        if not self._by_column:  # a row has its numbers side by side, also in a (2, E) array in Fortran order
+            with self._array.entries(rows.start * self._width) as take:
+                for size in sizes:
+                    yield list(take(self._width * size).reshape(-1, self._width).T)
+            return
         with ExitStack() as stack:
-            takes = [stack.enter_context(self._array.entries(place * self._edges)) for place in range(self._width)]
-            for first in range(0, self._edges, self._block_rows):
-                yield [take(min(self._block_rows, self._edges - first)) for take in takes]
+            takes = [stack.enter_context(self._array.entries(place * self._edges + rows.start)) for place in range(self._width)]
+            for size in sizes:
+                yield [take(size) for take in takes]
 
 
 def is_arrays(path: Path) -> bool:
@@ -132,7 +152,9 @@ def open_arrays(opening: Opening) -> Reader:
     file, options, rows, progress = opening.file, opening.options, opening.block_rows, opening.progress
     if magic_of(file.path) == "zip" and (parts := sparse_parts(file.path, file.key)):
         return SparseReader(file, parts, options, rows, progress)
-    return NpyReader(file, options, rows, progress, announced_nodes(file.path))
+    reader = NpyReader(file, options, rows, progress, announced_nodes(file.path))
+    reader.stretch = opening.stretch
+    return reader
 
 
 FORMAT = Format(open_arrays, magic=("npy", "zip"), holds=is_arrays, values=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -93,3 +93,42 @@ class Reader(Protocol):
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
         """Read all edges, with ids of ``kind``. Raises UserError at the first bad row unless these are skipped."""
         ...
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of a file that can be read by itself: units ``first`` to before ``last``. A unit is a byte of text, a row group
+    of a table, a row of an array.
+
+    ``begin``, ``end``: the bytes of the file whose checksum the reader of the stretch takes. ``line``: the number of its first
+    line, where that is known; else lines are counted from 1.
+    """
+
+    first: int
+    last: int
+    begin: int
+    end: int
+    line: int = 1
+
+
+@runtime_checkable
+class SplitReader(Protocol):
+    """A reader whose file can be read in stretches, by one reader for each (`format.Opening.stretch`).
+
+    The readers of all stretches give the rows that the reader of the whole file gives. The ``checksum`` of each is that of the
+    stretch's bytes.
+    """
+
+    def stretches(self, size: int) -> list[Stretch]:
+        """Return stretches of about ``size`` bytes, which together are the file. None where it has to be read as a whole."""
+        ...
+
+    @property
+    def lines(self) -> int:
+        """How many lines of text were read."""
+        ...
+
+
+def shares(end: int, count: int) -> list[tuple[int, int]]:
+    """Return ``count`` ranges that together are the bytes of a file of ``end`` bytes."""
+    return [(end * place // count, end * (place + 1) // count) for place in range(count)]

@@ -119,6 +119,7 @@ class ByteStream:
         self.compression = magic_of(path)
         self.raw_bytes = 0
         self._checksum = 0
+        self._end: int | None = None
         self._progress = progress
         self._opened = ExitStack()
         try:
@@ -166,12 +167,34 @@ class ByteStream:
 
     def samples(self, count: int, size: int) -> list[bytes]:
         """Read ``count`` samples of ``size`` bytes, evenly spread over a file; none of a file that is compressed or small."""
-        if self.member is not None or self.compression != "text" or self.size <= count * size:
+        if not self.plain or self.size <= count * size:
             return []
         with reading(self.path):
             return [os.pread(self._file.fileno(), size, self.size * place // count) for place in range(count)]
 
+    @property
+    def plain(self) -> bool:
+        """Whether the bytes are those of the file, which can be read from any place."""
+        return self.member is None and self.compression == "text"
+
+    def begin_at(self, place: int, most: int) -> bytes:
+        """Go on reading a plain file at ``place``. Returns the beginning of the line there, or ``most`` bytes and more of it."""
+        begun = b""
+        with reading(self.path):
+            while (at := place - len(begun)) > 0 and b"\n" not in begun and len(begun) <= most:
+                size = min(1 << 16, at)
+                begun = os.pread(self._file.fileno(), size, at - size) + begun
+            self._file.seek(place)
+        self._checksum = self.raw_bytes = 0
+        return begun[begun.rfind(b"\n") + 1 :]
+
+    def end_at(self, place: int) -> None:
+        """Let a plain file end at ``place``."""
+        self._end = place
+
     def take_raw(self, size: int) -> bytes:
+        if self._end is not None:
+            size = min(size, max(0, self._end - self._file.tell()))
         data: bytes = self._file.read(size)
         if data:
             if self.member is None:
@@ -205,11 +228,14 @@ class _Tee:
         pass
 
 
-def checksum_of(path: Path, progress: Progress) -> int:
-    """Return the crc32c of a whole file, for formats that are not read from front to back."""
-    checksum = 0
+def checksum_of(path: Path, progress: Progress, begin: int = 0, end: int | None = None) -> int:
+    """Return the crc32c of a whole file, or of its bytes ``begin`` to before ``end``, for formats that are not read from front to
+    back."""
+    checksum, left = 0, (path.stat().st_size if end is None else end) - begin
     with reading(path), path.open("rb") as file:
-        while data := file.read(4 << 20):
+        file.seek(begin)
+        while data := file.read(min(4 << 20, max(0, left))):
+            left -= len(data)
             checksum = crc32c(np.frombuffer(data, np.uint8), checksum)
             progress(len(data))
     return checksum

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import reading
@@ -16,9 +17,9 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.columns import VALUES
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.arrays import checked_edges, is_value, kind_of
-from marius_lite.preprocess.readers.format import Format
+from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.parquet_file import open_parquet
-from marius_lite.preprocess.readers.raw import RawEdges
+from marius_lite.preprocess.readers.raw import RawEdges, Reader, Stretch, shares
 from marius_lite.preprocess.readers.roles import columns_used, find_roles, require_distinct
 from marius_lite.preprocess.readers.source import Progress, checksum_of
 
@@ -32,6 +33,8 @@ class TableReader(ABC):
     order."""
 
     name: str
+    lines = 0
+    stretch: Stretch | None = None
 
     def __init__(self, path: Path, options: Options, block_rows: int, progress: Progress):
         self.path = path
@@ -64,12 +67,17 @@ class TableReader(ABC):
         return int(self._rows)
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
-        self.checksum = checksum_of(self.path, self._progress)
-        first = 0
+        part = () if self.stretch is None else (self.stretch.begin, self.stretch.end)
+        self.checksum = checksum_of(self.path, self._progress, *part)
+        first = self._first_row()
         for batch in self._batches():
             columns = {role: batch.column(name) for role, name in self._roles.items()}
             yield checked_edges(str(self.path), first, columns, kind, self._options)
             first += len(batch)
+
+    def _first_row(self) -> int:
+        """Return the number of the first row that `_batches` reads."""
+        return 0
 
     @abstractmethod
     def _look(self) -> tuple[pa.Schema, int]:
@@ -101,9 +109,25 @@ class ParquetReader(TableReader):
         with open_parquet(self.path) as opened:
             return opened.schema_arrow, opened.metadata.num_rows
 
+    def stretches(self, size: int) -> list[Stretch]:
+        """Return stretches of row groups, see `SplitReader`."""
+        with reading(self.path), open_parquet(self.path) as opened:
+            groups, end = opened.metadata.num_row_groups, self.path.stat().st_size
+        count = min(groups, -(-end // size))
+        if count < 2:
+            return []
+        return [Stretch(*units, *part) for units, part in zip(shares(groups, count), shares(end, count))]
+
+    def _groups(self, opened: pq.ParquetFile) -> range:
+        return range(opened.metadata.num_row_groups) if self.stretch is None else range(self.stretch.first, self.stretch.last)
+
+    def _first_row(self) -> int:
+        with reading(self.path), open_parquet(self.path) as opened:
+            return sum(opened.metadata.row_group(group).num_rows for group in range(self._groups(opened).start))
+
     def _batches(self) -> Iterator[pa.RecordBatch]:
         with reading(self.path), open_parquet(self.path) as opened:
-            yield from opened.iter_batches(self._block_rows, columns=list(self._roles.values()))
+            yield from opened.iter_batches(self._block_rows, self._groups(opened), columns=list(self._roles.values()))
 
 
 class ArrowReader(TableReader):
@@ -135,11 +159,13 @@ class ArrowReader(TableReader):
                 yield opened.schema, map(opened.get_batch, range(opened.num_record_batches)) if is_file else iter(opened)
 
 
-PARQUET = Format(
-    lambda opening: ParquetReader(opening.file.path, opening.options, opening.block_rows, opening.progress),
-    magic=("parquet",),
-    values=True,
-)
+def _open_parquet(opening: Opening) -> Reader:
+    reader = ParquetReader(opening.file.path, opening.options, opening.block_rows, opening.progress)
+    reader.stretch = opening.stretch
+    return reader
+
+
+PARQUET = Format(_open_parquet, magic=("parquet",), values=True)
 ARROW = Format(
     lambda opening: ArrowReader(opening.file.path, opening.options, opening.block_rows, opening.progress),
     magic=("arrow",),

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from sys import intern
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +22,9 @@ from marius_lite.preprocess.columns import VALUES
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.folders import announced_nodes
 from marius_lite.preprocess.readers.format import Format, Opening
-from marius_lite.preprocess.readers.lines import LineBlock, LineBlocks, strip_comments
-from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges, Reader
+from marius_lite.preprocess.readers.in_order import ordered_map
+from marius_lite.preprocess.readers.lines import LineBlock, LineBlocks, count_lines, strip_comments
+from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges, Reader, Stretch
 from marius_lite.preprocess.readers.roles import columns_used
 from marius_lite.preprocess.readers.shape import ANY_INT, NUMBER, Layout, LineShape, integer_of
 from marius_lite.preprocess.readers.sniff import DELIMITED
@@ -37,15 +35,14 @@ NAMES = ("rel", "type", "label")  # roles that are text, of which a few distinct
 NAME_TYPE = pa.dictionary(pa.int32(), pa.string())
 QUOTED = re.compile(rb'(?:^|,)"(?:[^"\n]|"")*"(?=,|\r?$)', re.MULTILINE)
 BEGUN = re.compile(rb'(?:^|,)"', re.MULTILINE)
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 Columns = dict[str, pa.Array]
 
 
 class TextReader:
     """Reads one text file. Each of ``threads`` parses ``block_bytes`` at a time.
 
-    ``nodes``: another file says that ids 0 to ``nodes`` - 1 exist.
+    ``nodes``: another file says that ids 0 to ``nodes`` - 1 exist. ``stretch``: the part of the file to read. ``lines``: how many
+    were read.
     """
 
     def __init__(
@@ -56,8 +53,9 @@ class TextReader:
         threads: int,
         layout: Layout = DELIMITED,
         nodes: int | None = None,
+        stretch: Stretch | None = None,
     ):
-        self._stream = stream
+        self._stream, self._stretch, self.lines = stream, stretch, 0
         self._nodes = nodes
         self._options = options
         self._threads = threads
@@ -107,8 +105,17 @@ class TextReader:
         if self.shape is None:
             return iter(())
         parser = BlockParser(self.path, self.shape, kind, self._options)
-        edges = ordered_map(parser.parse, self._lines.blocks(self.shape.header), self._threads)
+        edges = ordered_map(parser.parse, self._blocks(self.shape), self._threads)
         return edges if self.shape.rows is None else self._counted(edges, self.shape.rows)
+
+    def stretches(self, size: int) -> list[Stretch]:
+        """Return stretches of the file, see `SplitReader`. Rows that the file announces are counted in one piece."""
+        return [] if self.shape is None or self.shape.rows is not None else self._lines.stretches(size)
+
+    def _blocks(self, shape: LineShape) -> Iterator[LineBlock]:
+        for block in self._lines.blocks(shape.header, self._stretch):
+            self.lines += count_lines(block.data)
+            yield block
 
     def _counted(self, edges: Iterator[RawEdges], announced: int) -> Iterator[RawEdges]:
         """Return ``edges``. Raises UserError at the end where they are not as many as the file announces, unless bad rows are
@@ -317,33 +324,18 @@ def _value_fault(role: str, text: str) -> str | None:
         return None if NUMBER.fullmatch(text) and np.isfinite(np.float32(text.strip(" \t"))) else "no finite number"
 
 
-def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """Return results in the order of ``items``. At most ``threads`` + 1 of them are under way."""
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[Result]] = deque()
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) > threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
 def open_lines(opening: Opening, layout: Layout) -> Reader:
     """Return the reader of a file of lines in this layout."""
-    return opening.of_stream(lambda stream: TextReader(stream, opening.options, opening.block_bytes, opening.threads, layout))
+    return _open_text(opening, layout, None)
 
 
 def _open_delimited(opening: Opening) -> Reader:
-    return opening.of_stream(
-        lambda stream: TextReader(
-            stream, opening.options, opening.block_bytes, opening.threads, DELIMITED, announced_nodes(opening.file.path)
-        )
-    )
+    return _open_text(opening, DELIMITED, announced_nodes(opening.file.path))
+
+
+def _open_text(opening: Opening, layout: Layout, nodes: int | None) -> Reader:
+    how = opening.options, opening.block_bytes, opening.threads, layout, nodes, opening.stretch
+    return opening.of_stream(lambda stream: TextReader(stream, *how))
 
 
 FORMAT = Format(_open_delimited, lines=True, values=True)

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from preprocess_tools import data_files, decoded, make
 
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.in_order import ordered_map
 from marius_lite.preprocess.readers.lines import LineBlock, strip_comments
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.sniff import sniff
 from marius_lite.preprocess.readers.source import ByteStream
-from marius_lite.preprocess.readers.text import BlockParser, TextReader, ordered_map
+from marius_lite.preprocess.readers.text import BlockParser, TextReader
 
 EDGES = [(f"n{random.Random(i).randrange(300)}", f"r{i % 5}", f"n{i * 7 % 301}") for i in range(5000)]
 TEXT = "".join(f"{s}\t{r}\t{d}\n" for s, r, d in EDGES).encode()

@@ -1,0 +1,1 @@
+"""The passes `read` and `sort` by several workers, each of which takes shards of the input."""
