@@ -6,7 +6,6 @@ end with the session.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -31,8 +30,11 @@ def require_ray(what: str) -> None:
 
 
 @contextmanager
-def ray_session(processes: int, address: str | None = None) -> Generator[Any, None, None]:
-    """Return the module ray, in a session with room for so many ``processes``. Raises RunError where it does not start."""
+def ray_session(processes: int, address: str | None = None, tells: bool = False) -> Generator[Any, None, None]:
+    """Return the module ray, in a session with room for so many ``processes``. Raises RunError where it does not start.
+
+    ``tells``: whether what the processes write to standard error is shown here.
+    """
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     import ray
@@ -43,7 +45,7 @@ def ray_session(processes: int, address: str | None = None) -> Generator[Any, No
     address = address or os.environ.get(ADDRESS)
     local: dict[str, Any] = {} if address else {"num_cpus": processes, "num_gpus": 0, "include_dashboard": False}
     try:
-        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **local)
+        ray.init(address=address or "local", log_to_driver=tells, configure_logging=False, **local)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         where = f"no cluster answers at {address}" if address else "it does not start on this machine"
         raise RunError(f"Ray: {where}: {_line(error)}") from error
@@ -51,6 +53,13 @@ def ray_session(processes: int, address: str | None = None) -> Generator[Any, No
         yield ray
     finally:
         ray.shutdown()
+
+
+def this_node() -> tuple[str, str]:
+    """Return the name that Ray gave the machine of this process, one of its own, and its address."""
+    import ray
+
+    return ray.get_runtime_context().get_node_id(), str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ FLOORS = dict(
             ["tasks"],
             ["warm"],
             ["train"],
-            ["estimate", "export", "fetch", "machine", "predict", "pyg", "report", "search", "tune"],
+            ["estimate", "export", "fetch", "machine", "predict", "pyg", "ray", "report", "search", "tune"],
             ["prices"],
             ["cli"],
             ["__main__"],

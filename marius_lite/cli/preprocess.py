@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from contextlib import redirect_stdout
 
 import typer
 
@@ -56,7 +57,8 @@ def preprocess(
     arguments = {name: value for name, value in locals().items() if name != "json"}
     from marius_lite.preprocess.make import made_and_sent
 
-    report = made_and_sent(arguments, sys.stdin.buffer)
+    with redirect_stdout(sys.stderr):  # where Ray says that a worker died: only the report is a result
+        report = made_and_sent(arguments, sys.stdin.buffer)
     if json:
         typer.echo(json_module.dumps(report))
         return
