@@ -187,6 +187,10 @@ class DatasetFolder:
         """Return the node ids of raw ids, -1 where unknown."""
         return self._nodes.lookup(raw)
 
+    def lookup_distinct_nodes(self, raw: pa.Array) -> npt.NDArray[np.int64]:
+        """Do the same for raw ids of which no two are equal, in less time."""
+        return self._nodes.lookup_distinct(raw)
+
     def relation_names(self) -> list[Any]:
         """Return the raw ids of the relations, in order of relation id. [""] where the input had no relation column."""
         names: list[Any] = self._relations.read(0, self.manifest.relations).to_pylist()

@@ -114,6 +114,11 @@ class IdFile:
         """Return the id of each raw id, -1 where unknown. The whole file is read once, a row group at a time."""
         wanted = raw if isinstance(raw, pa.Array) else as_raw(raw, self.kind)
         distinct = pc.unique(wanted)
+        places: npt.NDArray[np.int32] = pc.index_in(wanted, value_set=distinct).to_numpy(zero_copy_only=False)
+        return self.lookup_distinct(distinct)[places]
+
+    def lookup_distinct(self, distinct: pa.Array) -> npt.NDArray[np.int64]:
+        """Do the same for raw ids of which no two are equal."""
         ids = np.full(len(distinct), -1, np.int64)
         if not len(ids):
             return ids
@@ -126,8 +131,7 @@ class IdFile:
                 rows = np.flatnonzero(where.is_valid().to_numpy(zero_copy_only=False))
                 at = where.drop_null().to_numpy(zero_copy_only=False)
             ids[at] = first + rows
-        places: npt.NDArray[np.int32] = pc.index_in(wanted, value_set=distinct).to_numpy(zero_copy_only=False)
-        return ids[places]
+        return ids
 
 
 class _SoughtIds:
@@ -135,18 +139,23 @@ class _SoughtIds:
 
     def __init__(self, raw: pa.Array, key: int):
         hashes = hash_raw_ids(raw, key)
-        self._order = np.argsort(hashes)
-        self._raw, self._hashes, self._key = raw, hashes[self._order], key
+        in_order = bool((hashes[1:] >= hashes[:-1]).all())
+        self._order = np.arange(len(hashes)) if in_order else np.argsort(hashes)
+        self._raw, self._hashes, self._key = raw, hashes if in_order else hashes[self._order], key
         self._ambiguous = bool((self._hashes[1:] == self._hashes[:-1]).any())
 
     def places(self, group: pa.Array) -> tuple[Places, Places] | None:
         """Return (places in ``group``, places of the same ids among these); None where the group is in another order."""
-        hashes = hash_raw_ids(group, self._key) if len(group) else self._hashes[:0]
+        if not len(group):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        hashes = hash_raw_ids(group, self._key)
         if (hashes[1:] <= hashes[:-1]).any() or self._ambiguous:
             return None  # two ids of one hash are rare
-        rows = np.searchsorted(hashes, self._hashes)
-        there = np.flatnonzero(rows < len(hashes))
-        there = there[hashes[rows[there]] == self._hashes[there]]
-        rows, at = rows[there], self._order[there]
+        begin = int(np.searchsorted(self._hashes, hashes[0]))  # groups follow each other in this order, so most hold few of these
+        end = int(np.searchsorted(self._hashes, hashes[-1], side="right"))
+        sought = self._hashes[begin:end]
+        rows = np.searchsorted(hashes, sought)
+        there = np.flatnonzero(hashes[rows] == sought)
+        rows, at = rows[there], self._order[begin:end][there]
         equal = pc.equal(group.take(pa.array(rows)), self._raw.take(pa.array(at))).to_numpy(zero_copy_only=False)
         return rows[equal], at[equal]

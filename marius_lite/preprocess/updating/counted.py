@@ -54,8 +54,8 @@ class CountedEdges:
         self.relations[:, : old.manifest.relations] = stored
         return True
 
-    def add(self, piece: EdgePiece, split: int, partitioning: Partitioning) -> None:
-        """Count edges: columns src, dst, rel."""
+    def add(self, piece: EdgePiece, split: int, partitioning: Partitioning, several: bool) -> None:
+        """Count edges: columns src, dst, and rel where they have ``several`` relations."""
         for of_columns, degrees in ((False, self.out), (True, self.into)):
             count_ends(
                 piece.columns[of_columns],
@@ -70,7 +70,8 @@ class CountedEdges:
                 None if split else degrees,
             )
         if split:  # those of training are what is left of all
-            self.relations[split] += np.bincount(piece.columns[2], minlength=self.relations.shape[1])
+            counts = np.bincount(piece.columns[2]) if several else np.array([len(piece.columns[0])])
+            self.relations[split, : len(counts)] += counts
 
     def write(self, root: Path, rows: int) -> Files:
         """Write the folder ``counts``, with so many ``rows`` in a chunk. Returns (size, crc32c) of its large files."""

@@ -54,7 +54,7 @@ def place_nodes(old: Dataset, raw_ids: IdRun, places: Path, memory: int) -> Plac
     known, new, dtype = old.manifest.nodes, 0, id_dtype(old.manifest.nodes + raw_ids.count)
     with open(places, "wb") as file:
         for raw in _stretches(raw_ids, memory):
-            ids = old.lookup_nodes(raw)
+            ids = old.lookup_distinct_nodes(raw)
             unknown = ids == NONE
             ids[unknown] = known + new + np.arange(np.count_nonzero(unknown))
             new += int(np.count_nonzero(unknown))

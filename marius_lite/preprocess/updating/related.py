@@ -6,16 +6,16 @@ what the figures of a report become follows from what they were, from the new ed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import edges_with_ends
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.edges import EDGES_AT_ONCE
+from marius_lite.graph.edges import EDGES_AT_ONCE, EdgeBuckets, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.disk.spool import Ids, SpooledEdges
 from marius_lite.preprocess.edges.buckets import carried_words
@@ -24,6 +24,7 @@ from marius_lite.preprocess.updating.counted import CountedEdges
 from marius_lite.preprocess.updating.read import ReadEdges
 
 MOST_ROWS = 1 << 32  # of all partitions: below, two nodes make a number of 64 bits
+AT_ONCE = 4 * EDGES_AT_ONCE  # what is done once for each piece that is read takes as long as the reading of a smaller one
 Numbers = npt.NDArray[np.uint64]
 
 
@@ -70,24 +71,22 @@ def find_related(old: Dataset, sought: Numbers, counted: CountedEdges | None, mo
     ``counted``: counts of nodes and relations, to which all stored edges are added; None where they are known.
     """
     p, found, count = old.partitioning, list[SpooledEdges](), 0
-    every, several = range(p.partitions), old.manifest.relations > 1
+    several = old.manifest.relations > 1
     for name in old.manifest.edges:
         split, edges = SPLITS.index(name), old.edges(name)
         columns = [each for each in edges.columns if several or each != "rel"]
-        for piece in edges.block(every, every, EDGES_AT_ONCE, columns):
-            if not several:
-                piece.columns.insert(2, np.zeros(1, np.uint32).repeat(len(piece.columns[0])))
-            src, dst, rel, *carried = piece.columns
+        for piece in chain.from_iterable(_pieces(each, columns, p.partitions) for each in edges.segments):
             if counted is not None:
-                counted.add(piece, split, p)
+                counted.add(piece, split, p, several)
+            src, dst, *_ = piece.columns
             at = edges_with_ends(src, dst, piece.buckets, piece.ends, p.partitions, p.rows, sought)
             if not len(at):
                 continue
-            i, j = np.divmod(piece.bucket_of_each()[at], p.partitions)
-            ends = ((column[at] + number * p.rows).astype(np.uint32) for column, number in ((src, i), (dst, j)))
-            first, last = ends
-            words: npt.NDArray[Any] | None = carried_words([column[at] for column in carried]) if carried else None
-            found.append(SpooledEdges(split, 0, first, rel[at], last, words))
+            src, dst, *beside = (column[at] for column in piece.columns)
+            rel = beside.pop(0) if several else np.zeros(len(at), np.uint32)
+            i, j = np.divmod(piece.buckets[np.searchsorted(piece.ends, at, side="right")], p.partitions)
+            first, last = ((ends + number * p.rows).astype(np.uint32) for ends, number in ((src, i), (dst, j)))
+            found.append(SpooledEdges(split, 0, first, rel, last, carried_words(beside) if beside else None))
             count += len(at)
             if count > most:
                 return None
@@ -95,3 +94,10 @@ def find_related(old: Dataset, sought: Numbers, counted: CountedEdges | None, mo
         total = old.relation_counts()
         counted.relations[0, : len(total)] = total - counted.relations[1:, : len(total)].sum(0)
     return RelatedEdges(found, old.manifest.nodes)
+
+
+def _pieces(segment: EdgeBuckets, columns: Sequence[str], partitions: int) -> Iterator[EdgePiece]:
+    """Read all edges of a segment as they lie on disk. Buckets have the numbers that they have among so many ``partitions``."""
+    own = segment.partitioning.partitions
+    for piece in segment.block(range(own), range(own), AT_ONCE, columns):
+        yield EdgePiece(piece.buckets // own * partitions + piece.buckets % own, piece.ends, piece.columns)
