@@ -19,8 +19,9 @@ from marius_lite.log import log
 from marius_lite.preprocess.disk.sort import run_bytes
 from marius_lite.preprocess.disk.spool import SpoolShape
 from marius_lite.preprocess.edges.adjacency import list_edge_bytes, lists_bytes
-from marius_lite.preprocess.edges.buckets import bucket_bytes, edge_bytes, edges_filled, tallied_bytes
+from marius_lite.preprocess.edges.buckets import bucket_bytes, count_dtype, edge_bytes, edges_filled, tallied_bytes
 from marius_lite.preprocess.edges.degrees import in_degrees_bytes, trained_bytes
+from marius_lite.preprocess.edges.node_counts import counts_bytes
 from marius_lite.preprocess.gather.gather import Gathered
 from marius_lite.preprocess.ids.id_runs import INT_BYTES
 from marius_lite.preprocess.ids.keys import dictionary_bytes, table_bytes
@@ -186,7 +187,8 @@ class DiskPlan:
         else:
             filled = edges_filled(self._stored, self._splits, self.options.fractions is not None)
         buckets = p * p * bucket_bytes(self._splits, sizes.carried) + tallied_bytes(p)
-        return filled * edge_bytes(sizes.carried) + buckets + in_degrees_bytes(sizes.nodes, self._stored)
+        counts = counts_bytes(sizes.nodes, p, count_dtype(self._stored)) + in_degrees_bytes(sizes.nodes, self._stored)
+        return filled * edge_bytes(sizes.carried) + buckets + counts
 
     @property
     def _lists(self) -> int:

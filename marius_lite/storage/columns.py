@@ -40,6 +40,7 @@ class ColumnWriter:
 
     def __init__(self, path: Path, chunk: int, dtype: npt.DTypeLike = np.uint32, memory: int = AMPLE):
         self.path = path
+        self.dtype = np.dtype(dtype)
         self.length = 0
         self.files: dict[Path, tuple[int, int]] = {}
         self._size = chunk

@@ -15,6 +15,7 @@ from marius_lite._native import count_ends
 from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.edges.buckets import Tally, count_dtype, node_bytes
+from marius_lite.preprocess.edges.node_counts import CountsWriter
 from marius_lite.preprocess.edges.unseen import unseen_edges
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.plan import Bounds
@@ -46,11 +47,16 @@ def degrees_counted(partitioning: Partitioning, options: Bounds, edges: int) -> 
 
 
 def degree_facts(
-    edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, in_degrees: Path, memory: int
+    edges: Mapping[str, EdgeBuckets],
+    partitioning: Partitioning,
+    tally: Tally,
+    in_degrees: Path,
+    memory: int,
+    counts: CountsWriter | None = None,
 ) -> DegreeFacts:
     """Return the facts of ``edges`` (by split), and write the in-degrees in training to file ``in_degrees``: by node, of the
-    training edges' `count_dtype`. Where there are other splits, a file of a byte for each node lies beside it for a while:
-    whether it has a training edge.
+    training edges' `count_dtype`. What is counted of nodes is appended to ``counts`` too. Where there are other splits, a file of
+    a byte for each node lies beside it for a while: whether it has a training edge.
 
     ``memory``: bytes for counts of nodes, where ``tally`` has none."""
     out, into = _Histogram(), _Histogram()
@@ -62,6 +68,8 @@ def degree_facts(
             out.add(outs)
             into.add(ins)
             file.write(ins.astype(dtype, copy=False).data)
+            if counts is not None:
+                counts.append(outs, ins, splits)
             marks.write((splits & 1).data)
             without += int(np.count_nonzero(splits & 1 == 0))
             for name in unseen:

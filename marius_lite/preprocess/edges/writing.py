@@ -12,8 +12,9 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.sort import Records, SortedRun, files_of, merge
-from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, with_bar, write_buckets
+from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, count_dtype, with_bar, write_buckets
 from marius_lite.preprocess.edges.degrees import DegreeFacts, degree_facts, degrees_counted
+from marius_lite.preprocess.edges.node_counts import COUNTS, CountsWriter
 from marius_lite.preprocess.edges.sorting import EdgeSort
 from marius_lite.preprocess.options import SPLITS
 
@@ -53,7 +54,8 @@ class EdgeWriting:
         options, work, words = self._site.options, self._site.work, self._sort.layout.words
         passes, runs = self._site.passes, work / "runs"
         once, done = passes.once, passes.any_of
-        places = [*(self._site.root / "edges" / name for name in SPLITS), work / "tally", work / "in_degrees"]
+        places = [*(self._site.root / "edges" / name for name in SPLITS), self._site.root / COUNTS]
+        places += [work / "tally", work / "in_degrees"]
         keyed = [work / "read", work / "number"]
         if done("write") or (self._sort.fits and not done("sort")):  # an earlier run may have had another --memory
             written = once("write", Written, [*places, runs], lambda: self._write(pack().sorted(), 0), attrgetter("files"))
@@ -92,8 +94,10 @@ class EdgeWriting:
             counted, writers, self._sort.layout, partitioning.nodes, self._carried, tally, options.drop_duplicates
         )
         tally.save(work / "tally")
-        facts = degree_facts(self.stored, partitioning, tally, work / "in_degrees", plan.pass_memory(options))
-        return Written(written, facts, runs)
+        stored = self.stored
+        counts = CountsWriter(self._site.root, partitioning, count_dtype(stored[SPLITS[0]].total))
+        facts = degree_facts(stored, partitioning, tally, work / "in_degrees", plan.pass_memory(options), counts)
+        return Written(written | counts.close(tally.relation_counts), facts, runs)
 
     @property
     def stored(self) -> dict[str, EdgeBuckets]:

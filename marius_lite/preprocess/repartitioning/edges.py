@@ -17,6 +17,7 @@ from marius_lite.preprocess.disk.sort import ExternalSort, Records, SortedRun, f
 from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
 from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, carried_words, with_bar, write_buckets
 from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
+from marius_lite.preprocess.edges.node_counts import COUNTS, copy_counts
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.repartitioning.site import RepartitionSite
 from marius_lite.progress_bar import progress_bar
@@ -47,7 +48,8 @@ class EdgeRepartition:
         """Write ``edges/``. The sort is a pass of its own where its records do not fit the memory."""
         site, passes, words = self.site, self.site.passes, self.site.layout.words
         runs, sorted_runs = site.work / "runs", list[SortedRun]()
-        places = [*(site.root / "edges" / name for name in SPLITS), site.work / "counts", site.work / "in_degrees"]
+        places = [*(site.root / "edges" / name for name in SPLITS), site.root / COUNTS]
+        places += [site.work / "counts", site.work / "in_degrees"]
         if passes.any_of("sort") or not (self.fits or passes.any_of("write")):
             sorted_runs = passes.once(
                 "sort", list[SortedRun], [runs], lambda: self._pack().finish_runs(), lambda made: files_of(runs, made, words)
@@ -133,4 +135,4 @@ class EdgeRepartition:
         (site.work / "counts").write_bytes(tally.bucket_counts[0].data)
         if lists:
             degree_facts({SPLITS[0]: site.training}, partitioning, tally, site.work / "in_degrees", plan.pass_memory(options))
-        return written
+        return written | copy_counts(site.old, site.root, partitioning)

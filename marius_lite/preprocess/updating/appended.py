@@ -28,9 +28,10 @@ from marius_lite.preprocess.disk.sort import Records
 from marius_lite.preprocess.disk.spool import Ids, SpooledEdges
 from marius_lite.preprocess.edges.buckets import TOTALS, SplitWriter, Tally, write_buckets
 from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
+from marius_lite.preprocess.edges.node_counts import COUNTS, CountsWriter
 from marius_lite.preprocess.edges.writing import Written
 from marius_lite.preprocess.options import SPLITS
-from marius_lite.preprocess.updating.counted import COUNTS, CountedEdges
+from marius_lite.preprocess.updating.counted import CountedEdges
 from marius_lite.preprocess.updating.edges import GrownEdges
 from marius_lite.preprocess.updating.related import MOST_ROWS, RelatedEdges, find_related, sought_numbers
 from marius_lite.preprocess.updating.removed import MEMORY_SHARE, RemovedEdges
@@ -124,9 +125,9 @@ class AppendedEdges(GrownEdges):
         files |= self._write(related)
         tally.save(self.site.work / "tally")
         memory = plan.pass_memory(self.options.added)
-        facts = degree_facts(self.stored, self.partitioning, tally, self.site.work / "in_degrees", memory)
-        files |= counted.write(self.site.root, self.partitioning.rows)
-        return Written(files, facts, 0)
+        counts = CountsWriter(self.site.root, self.partitioning, self._degree_type)
+        facts = degree_facts(self.stored, self.partitioning, tally, self.site.work / "in_degrees", memory, counts)
+        return Written(files | counts.close(tally.relation_counts), facts, 0)
 
     def _count(self, related: RelatedEdges, counted: CountedEdges) -> Tally:
         """Return the tally of all edges, old and new; those of ``counted`` become all edges'."""

@@ -1,14 +1,8 @@
-"""What is counted of a version's edges by node and by relation, and stored with it, so that the next update need not count again.
-
-The folder ``counts`` of a version that `update` made by appending has ``out`` and ``in``, the degrees of each node in training,
-``splits``, whose bit s is set for a node with an edge in split s, and ``relations``, the edges of each split by relation.
-"""
+"""The counts of nodes and relations that an update adds to: see `edges.node_counts`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,15 +12,9 @@ from marius_lite._native import count_ends
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import EdgePiece
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.disk.passes import Files
+from marius_lite.preprocess.edges.node_counts import BY_NODE, COUNTS, has_counts, stored_relations
 from marius_lite.preprocess.options import SPLITS
-from marius_lite.storage.columns import write_node_column
 from marius_lite.storage.flat import read_array_range
-from marius_lite.storage.metadata import create_group
-from marius_lite.storage.small_arrays import read_table, write_array
-
-COUNTS = Path("counts")
-BY_NODE = ("out", "in", "splits")
 
 
 @dataclass(frozen=True)
@@ -45,13 +33,12 @@ class CountedEdges:
 
     def read(self, old: Dataset) -> bool:
         """Fill in the counts that a dataset, with fewer nodes and relations perhaps, has. Returns whether it has any."""
-        if not any(name.startswith(f"{COUNTS}/") for name in old.manifest.files):
+        if not has_counts(old):
             return False
         old.checked.check(old.path / COUNTS)
         for name, values in zip(BY_NODE, (self.out, self.into, self.splits)):
             values[: old.manifest.nodes] = read_array_range(old.path / COUNTS / name, 0, old.manifest.nodes)
-        stored = read_table(old.path / COUNTS / "relations", np.int64, (len(SPLITS), old.manifest.relations))
-        self.relations[:, : old.manifest.relations] = stored
+        self.relations[:, : old.manifest.relations] = stored_relations(old)
         return True
 
     def add(self, piece: EdgePiece, split: int, partitioning: Partitioning, several: bool) -> None:
@@ -72,16 +59,3 @@ class CountedEdges:
         if split:  # those of training are what is left of all
             counts = np.bincount(piece.columns[2]) if several else np.array([len(piece.columns[0])])
             self.relations[split, : len(counts)] += counts
-
-    def write(self, root: Path, rows: int) -> Files:
-        """Write the folder ``counts``, with so many ``rows`` in a chunk. Returns (size, crc32c) of its large files."""
-        create_group(root / COUNTS)
-        written: Files = {}
-        for name, values in zip(BY_NODE, (self.out, self.into, self.splits)):
-            written |= write_node_column(root / COUNTS / name, values.dtype, len(values), rows, _part(values))
-        write_array(root / COUNTS / "relations", self.relations)
-        return written
-
-
-def _part(values: npt.NDArray[Any]) -> Callable[[range], npt.NDArray[Any]]:
-    return lambda ids: values[ids.start : ids.stop]
