@@ -80,7 +80,8 @@ Features = Annotated[
         metavar="FILE",
         help="Node features, shape (nodes, width). Row i belongs to the integer id i, or see --node-ids. A .npy array, "
         "FILE.npz:KEY (an array, or the parts of a CSR matrix: KEY_indptr, _indices, _data, _shape), Parquet (columns of "
-        "numbers, or one of lists), or a Zarr array. Every row makes a node, with edges or without.",
+        "numbers, or one of lists), text (.csv, ids in a column `id` or the first), or a Zarr array. Every row makes a "
+        "node, with edges or without.",
         rich_help_panel=NODES,
     ),
 ]

@@ -17,7 +17,8 @@ def inputs_of(config: Config, facts: Facts) -> str:
         )
     inputs = asked if asked != "auto" else "features" if facts.features else "embeddings"
     if inputs == "embeddings" and config.model.normalize_features:
-        raise UserError("`model.normalize_features` is true, but there are no features to learn from: set it to false")
+        way = str(config.model.normalize_features).lower()
+        raise UserError(f"`model.normalize_features` is {way}, but there are no features to learn from: set it to false")
     return inputs
 
 

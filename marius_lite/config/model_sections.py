@@ -93,7 +93,11 @@ class ModelSection(Section):
         0.0,
         description="share of the numbers that are set to zero while training, in gathered rows and between an encoder's layers",
     )
-    normalize_features: bool = Field(False, description="divide each node's features by the sum of their magnitudes")
+    normalize_features: bool | Literal["columns"] = Field(
+        False,
+        description="true: divide each node's features by the sum of their magnitudes, as for counts of words; columns: subtract "
+        "each column's mean and divide by its standard deviation, both of a sample of the nodes, as for measurements",
+    )
 
 
 class DrawSection(Section):

@@ -6,9 +6,9 @@ from marius_lite.config.encoder_memory import recurs
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.encode.neighbourhoods import open_neighbourhoods
+from marius_lite.encode.normalization import normalization
 from marius_lite.encode.representation import Encoded, Representation, RowsThemselves
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.inputs import normalized_columns
 from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.rows.resident import ResidentRows
 
@@ -26,4 +26,5 @@ def represent(
         return RowsThemselves(rows)
     neighbourhoods = open_neighbourhoods(accelerator, dataset, config, encoder.asks_for_degrees)
     pads = accelerator is not None and accelerator.recurring and recurs(config)
-    return Encoded(rows, encoder, neighbourhoods, normalized_columns(dataset, config), dropout, pads)
+    device = next((weight.device for weight in encoder.parameters()), "cpu")
+    return Encoded(rows, encoder, neighbourhoods, normalization(dataset, config, device), dropout, pads)

@@ -21,7 +21,7 @@ from marius_lite.encode.layer_graph import graph_arrays, layer_graph
 from marius_lite.encode.neighbourhoods import Neighbourhoods
 from marius_lite.nn.dropout import dropout
 from marius_lite.nn.encoders import AnyEncoder
-from marius_lite.nn.inputs import normalized
+from marius_lite.nn.inputs import Normalize
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.rows.batch import Arrays, Arrived
 from marius_lite.rows.resident import Ids, ResidentRows
@@ -110,7 +110,7 @@ class RowsThemselves:
 class Encoded:
     """The representation by an encoder: the vector of a node follows from the rows of its sampled neighbourhood.
 
-    Each node is encoded once, wherever it stands. ``normalize``: see `nn.inputs.normalized`. ``dropout``: the share of the
+    Each node is encoded once, wherever it stands. ``normalize``: see `nn.inputs`. ``dropout``: the share of the
     input's numbers set to zero. ``pads``: whether samples of nodes get sizes that recur, so that a device can repeat the work.
     """
 
@@ -119,7 +119,7 @@ class Encoded:
         rows: ResidentRows,
         encoder: AnyEncoder,
         neighbourhoods: Neighbourhoods,
-        normalize: int,
+        normalize: Normalize,
         dropout: float = 0.0,
         pads: bool = False,
     ):
@@ -173,7 +173,7 @@ class Encoded:
         assert prepared.sample is not None
         self.count(prepared)
         x = arrived.values().detach().requires_grad_(self.rows.learned is not None)
-        inputs = normalized(x, self._normalize)
+        inputs = self._normalize(x)
         if self._dropout:
             inputs = dropout(inputs, self._dropout)
         encoded = self._encoder(inputs, layer_graph(prepared.sample, arrived, prepared.arrays))[: prepared.seeds]

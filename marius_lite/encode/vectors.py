@@ -13,12 +13,12 @@ import torch
 
 from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, slot_bytes
 from marius_lite.config.schema import Config
+from marius_lite.encode.normalization import normalization
 from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.inputs import features_read, normalized_columns
+from marius_lite.graph.inputs import features_read
 from marius_lite.nn.encoders import AnyEncoder, Layered, whole_graph_reason
-from marius_lite.nn.inputs import normalized
 from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
@@ -38,7 +38,7 @@ class InputRows:
     def __init__(self, dataset: Dataset, config: Config, table: RowTable | None):
         self._features = features_read(dataset, config)
         self._table, self._dim, self._partitioning = table, config.model.dim, dataset.partitioning
-        self._normalized = normalized_columns(dataset, config)
+        self._normalize = normalization(dataset, config)
 
     def read(self, k: int) -> npt.NDArray[np.float32]:
         """Read the input of the nodes of partition ``k``, (nodes, width). Raises RunError for damaged files."""
@@ -50,7 +50,7 @@ class InputRows:
             self._table.read_into(k, learned)
             parts.append(learned)
         rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
-        return normalized(torch.from_numpy(rows), self._normalized).numpy()
+        return self._normalize(torch.from_numpy(rows)).numpy()
 
 
 @contextmanager

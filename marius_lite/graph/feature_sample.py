@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from marius_lite.graph.features import Features
 
+Floats = npt.NDArray[np.float32]
 SAMPLED = 4 << 20
 """The most bytes of stored rows that are read."""
 PLACES = 4
@@ -17,18 +19,26 @@ MOSTLY = 0.5
 LARGE = 10.0
 """The root mean square above which numbers are too large for a network as they are. It is about 1 where columns are
 standardised."""
+UNEVEN = 30.0
+"""How many times as large as the deviation of a column another column is, where a network hardly sees the first beside it."""
+SMALLER = 0.25
+"""The share of columns that vary least, which must be hard to see. Single ones may hold next to nothing."""
 
 
 @dataclass(frozen=True)
 class FeatureSample:
     """What a sample of features says. ``negative``: whether a number is below 0. ``zeros``: the share of numbers that are 0.
 
-    ``size``: the root mean square of the numbers.
+    ``size``: the root mean square of the numbers. ``sizes``: that of each column, (width,). ``means``, ``deviations``: the mean
+    and the standard deviation of each column; 1 for a column of one number.
     """
 
     negative: bool
     zeros: float
     size: float
+    sizes: Floats
+    means: Floats
+    deviations: Floats
 
     @property
     def counts(self) -> bool:
@@ -39,6 +49,11 @@ class FeatureSample:
     def large(self) -> bool:
         """Whether numbers are too large for a network as they are."""
         return self.size > LARGE
+
+    @property
+    def uneven(self) -> bool:
+        """Whether some columns are so much larger than many others vary that a network learns of the large ones alone."""
+        return bool(self.sizes.size and self.sizes.max() > UNEVEN * np.quantile(self.deviations, SMALLER))
 
 
 def sampled(features: Features) -> FeatureSample:
@@ -52,5 +67,11 @@ def sampled(features: Features) -> FeatureSample:
     blocks = [features.decode(table.read_block(k, 0, min(most, table.size(k)))[:, : features.width]) for k in parts]
     values = np.concatenate(blocks).astype(np.float64)
     if not values.size:
-        return FeatureSample(negative=False, zeros=0.0, size=0.0)
-    return FeatureSample(bool((values < 0).any()), float((values == 0).mean()), float(np.sqrt(np.square(values).mean())))
+        nothing, one = np.zeros(features.width, np.float32), np.ones(features.width, np.float32)
+        return FeatureSample(False, 0.0, 0.0, nothing, nothing, one)
+    squares, means = np.square(values).mean(0), values.mean(0)
+    deviations = values.std(0)
+    # What is left of a column of one number is rounding.
+    deviations[deviations <= 1e-6 * np.sqrt(squares)] = 1.0
+    columns = (part.astype(np.float32) for part in (np.sqrt(squares), means, deviations))
+    return FeatureSample(bool((values < 0).any()), float((values == 0).mean()), float(np.sqrt(squares.mean())), *columns)

@@ -33,8 +33,3 @@ def input_width(dataset: Dataset, config: Config) -> int:
 def gathered_disk(dataset: Dataset, config: Config) -> int:
     """The most bytes on disk while nodes gather for a layer; 0 where layers are not trained one after another."""
     return dataset.partitioning.rows * dataset.partitioning.partitions * gathered_bytes(config, input_width(dataset, config))
-
-
-def normalized_columns(dataset: Dataset, config: Config) -> int:
-    """How many of them are normalised: the features, or none."""
-    return feature_width(dataset, config) if config.model.normalize_features else 0

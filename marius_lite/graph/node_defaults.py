@@ -35,7 +35,10 @@ def _given(over: Mapping[str, Any], section: str) -> Mapping[str, Any]:
 
 
 def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:
-    """Return whether rows are divided by their sums. Counts gain by that, and large numbers; others become too small to learn."""
+    """Return how features are normalized. Counts gain by being divided by the sum of their row; others become too small to learn.
+
+    Columns are standardised where numbers are large, or where some would be all that a network sees beside others.
+    """
     given, divided = _given(over, "model"), bool(preset["model"].get("normalize_features"))
     if "normalize_features" in given:
         return []
@@ -44,12 +47,17 @@ def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, An
     sample = sampled(dataset.features)
     if sample.counts:
         return []
-    if sample.large:
-        log.warning(
-            f"features are large (their root mean square is {sample.size:,.0f}), so that each row is divided by its sum "
-            f"({NORMALIZE}=true): models are often better with columns of mean 0 and standard deviation 1"
+    if sample.large or sample.uneven:
+        why = (
+            f"are large (their root mean square is {sample.size:,.0f})"
+            if sample.large
+            else "have columns of very different sizes"
         )
-        return [f"{NORMALIZE}=true"]
+        log.info(
+            f"{NORMALIZE}=columns, because features {why}: each column gets mean 0 and standard deviation 1; "
+            f"--set {NORMALIZE}=false takes them as they are"
+        )
+        return [f"{NORMALIZE}=columns"]
     if not divided:
         return []
     log.info(f"{NORMALIZE}=false, because features are no counts; --set {NORMALIZE}=true divides each node's by their sum")

@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
+Floats = npt.NDArray[np.float32]
+Normalize = Callable[[Tensor], Tensor]
+"""From rows (n, width) to a new tensor of rows whose first numbers, the features, are normalized; or to the rows as they are."""
 
-def normalized(x: Tensor, columns: int) -> Tensor:
-    """Return rows x (n, width) with the first ``columns`` numbers, the features, divided by the sum of their magnitudes.
 
-    The result is a new tensor, or ``x`` itself where ``columns`` is 0.
-    """
-    if not columns:
-        return x
-    features = x[:, :columns]
-    scaled = features / features.abs().sum(1, keepdim=True).clamp_min(1e-12)
-    return torch.cat([scaled, x[:, columns:]], 1) if columns < x.shape[1] else scaled
+def as_they_are(x: Tensor) -> Tensor:
+    """Return ``x`` itself."""
+    return x
+
+
+class DividedRows:
+    """Divides the first ``columns`` numbers of each row by the sum of their magnitudes."""
+
+    def __init__(self, columns: int):
+        self._columns = columns
+
+    def __call__(self, x: Tensor) -> Tensor:
+        features = x[:, : self._columns]
+        return _beside(features / features.abs().sum(1, keepdim=True).clamp_min(1e-12), x)
+
+
+class StandardColumns:
+    """Subtracts ``mean`` (columns,) from the first numbers of each row and divides by ``deviation``, on the rows' ``device``."""
+
+    def __init__(self, mean: Floats, deviation: Floats, device: torch.device | str = "cpu"):
+        # On the device once: a captured graph of its work can copy nothing from the host's memory.
+        self._mean, self._deviation = (torch.from_numpy(part).to(device) for part in (mean, deviation))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return _beside((x[:, : len(self._mean)] - self._mean) / self._deviation, x)
+
+
+def _beside(features: Tensor, x: Tensor) -> Tensor:
+    columns = features.shape[1]
+    return torch.cat([features, x[:, columns:]], 1) if columns < x.shape[1] else features

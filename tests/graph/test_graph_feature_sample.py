@@ -24,3 +24,20 @@ def test_signs_zeros_and_sizes(cli, tmp_path, monkeypatch, dtype, bytes_read):
         assert found.negative == (name == "signed")
         exact = (float((x == 0).mean()), float(np.sqrt(np.square(x.astype(np.float64)).mean())))
         assert (found.zeros, found.size) == pytest.approx(exact, abs=0.3 if bytes_read == 64 else 0.01)
+        assert not found.uneven
+        if bytes_read > 64:
+            np.testing.assert_allclose(found.means, x.mean(0), atol=0.01)
+            np.testing.assert_allclose(found.deviations, x.std(0), atol=0.01)
+
+
+def test_columns_of_one_number_are_divided_by_1_and_small_columns_beside_large_ones_are_uneven(cli, tmp_path):
+    rng = np.random.default_rng(3)
+    np.save(tmp_path / "edges.npy", rng.integers(80, size=(300, 2)))
+    x = rng.normal(size=(80, 8)) * [1, 1, 1, 0.01, 0.01, 0.01, 0.01, 0] + [0, 0, 0, 0, 0, 0, 0, 0.1]
+    np.save(tmp_path / "x.npy", x.astype(np.float32))
+    options = ["--output", tmp_path / "data", "--features", tmp_path / "x.npy"]
+    assert cli("preprocess", tmp_path / "edges.npy", *options) == 0
+    found = sampled(Dataset.open(tmp_path / "data").features)
+    assert found.uneven
+    assert not found.large
+    assert found.deviations[-1] == 1

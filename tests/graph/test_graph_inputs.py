@@ -5,7 +5,7 @@ from open_parts import ENCODER, LINKS
 
 from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.inputs import feature_width, features_read, input_width, lists_read, normalized_columns
+from marius_lite.graph.inputs import feature_width, features_read, input_width, lists_read
 
 PAIRS = [("none", "embeddings"), ("sage", "features"), ("sage", "embeddings"), ("sage", "both")]
 LAYERS = ["model.layers=[6]", "sampling.fanouts=[4,4]"]
@@ -19,9 +19,6 @@ def config_of(*more):
 def test_numbers_that_a_node_begins_with(featured, inputs, features, learned):
     dataset, config = Dataset.open(featured), config_of(f"model.inputs={inputs}")
     assert (feature_width(dataset, config), input_width(dataset, config)) == (features, features + learned)
-    assert normalized_columns(dataset, config) == 0
-    if features:
-        assert normalized_columns(dataset, config_of(f"model.inputs={inputs}", "model.normalize_features=true")) == features
 
 
 @pytest.mark.parametrize(("encoder", "inputs"), PAIRS)

@@ -13,6 +13,8 @@ RNG = np.random.default_rng(0)
 DENSE = RNG.normal(size=(60, 8)).astype(np.float32)
 WORDS = (RNG.random((60, 8)) < 0.2).astype(np.float32)
 LARGE = 100 * np.abs(DENSE)
+AGES_AND_INCOMES = DENSE * np.array([1e4, 30, 1, 1, 1, 0.1, 0.1, 0.1], np.float32)
+UNEVEN = DENSE * np.array([5, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], np.float32)
 
 
 @pytest.fixture
@@ -35,14 +37,22 @@ def classed(cli, tmp_path):
 
 @pytest.mark.parametrize(
     ("x", "gcn", "sage"),
-    [(DENSE, False, False), (WORDS, True, False), (LARGE, True, True)],
-    ids=["measurements", "counts", "large"],
+    [
+        (DENSE, False, False),
+        (WORDS, True, False),
+        (LARGE, "columns", "columns"),
+        (AGES_AND_INCOMES, "columns", "columns"),
+        (UNEVEN, "columns", "columns"),
+    ],
+    ids=["measurements", "counts", "large", "ages and incomes", "uneven"],
 )
-def test_rows_are_divided_by_their_sum_where_that_helps(classed, x, gcn, sage, caplog):
+def test_features_are_normalized_where_that_helps(classed, x, gcn, sage, caplog):
     dataset = classed(x)
-    for preset, divided in (("gcn", gcn), ("sage", sage)):
-        assert config_for(dataset, f"preset:{preset}").model.normalize_features == divided
-    assert ("features are large (their root mean square is 9" in caplog.text or "is 10" in caplog.text) == (x is LARGE)
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        for preset, how in (("gcn", gcn), ("sage", sage)):
+            assert config_for(dataset, f"preset:{preset}").model.normalize_features == how
+    assert ("because features are large (their root mean square is" in caplog.text) == (x is LARGE or x is AGES_AND_INCOMES)
+    assert ("very different sizes" in caplog.text) == (x is UNEVEN)
 
 
 def test_what_is_given_stays(classed):

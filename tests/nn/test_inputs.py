@@ -1,15 +1,26 @@
-"""Features are scaled to magnitudes that sum to 1, learned numbers beside them stay as they are."""
+"""Features are scaled, rows by their sum or columns by their spread; learned numbers beside them stay as they are."""
 
+import numpy as np
 import torch
 
-from marius_lite.nn.inputs import normalized
+from marius_lite.nn.inputs import DividedRows, StandardColumns, as_they_are
 
 
 def test_features_alone_are_scaled():
     x = torch.tensor([[2.0, -6.0, 5.0], [0.0, 0.0, -3.0]], requires_grad=True)
-    found = normalized(x, 2)
+    found = DividedRows(2)(x)
     assert found.tolist() == [[0.25, -0.75, 5.0], [0.0, 0.0, -3.0]]
     found[:, 2].sum().backward()
     assert x.grad.tolist() == [[0, 0, 1], [0, 0, 1]]
-    assert normalized(x, 0) is x
-    torch.testing.assert_close(normalized(x.detach()[:1], 3).abs().sum(1), torch.ones(1))
+    assert as_they_are(x) is x
+    torch.testing.assert_close(DividedRows(3)(x.detach()[:1]).abs().sum(1), torch.ones(1))
+
+
+def test_columns_are_standardised():
+    x = torch.tensor([[2.0, 100.0, 5.0], [4.0, 300.0, -3.0]], requires_grad=True)
+    scaled = StandardColumns(np.array([3, 200], np.float32), np.array([1, 100], np.float32))
+    found = scaled(x)
+    assert found.tolist() == [[-1, -1, 5], [1, 1, -3]]
+    found[:, 2].sum().backward()
+    assert x.grad.tolist() == [[0, 0, 1], [0, 0, 1]]
+    assert scaled(x.detach()[:, :2]).tolist() == [[-1, -1], [1, 1]]

@@ -11,8 +11,10 @@ from marius_lite.preprocess.readers.csr_rows import CsrRows, csr_prefix
 from marius_lite.preprocess.readers.number_rows import NumberRows, Rows, is_number
 from marius_lite.preprocess.readers.parquet_rows import ParquetRows
 from marius_lite.preprocess.readers.source import locate, magic_of
+from marius_lite.preprocess.readers.text_rows import TextRows
 from marius_lite.preprocess.readers.zarr_rows import ZarrRows
 
+TEXT = ("text", "gzip", "zstd", "bz2", "xz")
 USUAL = ("features", "feat", "x")
 ADVICE = "save a two-dimensional array of numbers, a row for each node, with numpy.save"
 
@@ -39,14 +41,16 @@ class DenseRows(OfArray):
 
 
 def open_rows(file: Path) -> NumberRows:
-    """Open FILE.npy, FILE.npz[:KEY] (an array, or the parts of a CSR matrix), a Parquet file or a Zarr array. Raises
-    UserError."""
+    """Open FILE.npy, FILE.npz[:KEY] (an array, or the parts of a CSR matrix), a Parquet file, a Zarr array or a table of text.
+    Raises UserError."""
     path, key = locate(file)
     if path.is_dir():
         return ZarrRows(path)
     magic = magic_of(path)
     if magic == "parquet":
         return ParquetRows(path)
+    if magic in TEXT and key is None:
+        return TextRows(path)
     if magic == "zip" and (prefix := csr_prefix(path, keys_of(path), key, USUAL)) is not None:
         return CsrRows(path, prefix)
     return DenseRows(ArrayFile(file, ADVICE, USUAL))
