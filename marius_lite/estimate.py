@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from marius_lite._native import DryBuffer
 from marius_lite.config.encoder_memory import fanouts_of
+from marius_lite.config.facts import Facts
 from marius_lite.config.layerwise import as_trained
+from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import Packing
 from marius_lite.config.planning import planning_of
 from marius_lite.config.resolve import device_needs
@@ -41,6 +43,8 @@ MANY_BATCHES = 1.05
 """So many times the batches that the edges ask for are worth a remark."""
 
 Plan = Callable[[int], EpochPlan]
+BatchesOf = Callable[[int], Sequence[int]]
+"""Gives how many batches each window of an epoch has."""
 
 
 @dataclass(frozen=True)
@@ -142,25 +146,35 @@ def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slot
         )
 
 
-def packed_traffic(config: Config, packing: Packing, sizes: MovedSizes, table: int, items: int) -> Iterator[Traffic]:
+def packed_traffic(config: Config, packing: Packing, sizes: MovedSizes, table: int, batches: BatchesOf) -> Iterator[Traffic]:
     """Yield the most bytes that each epoch of a run moves whose rows come in packs.
 
     The first one reads the in-edge lists, for degrees or to keep them. Where they stay on disk, each one reads them in passes,
-    for batches that are sampled together. ``table``: bytes of all features. ``items``: nodes that an epoch trains.
+    for batches that are sampled together. ``table``: bytes of all features. ``batches``: how many each window of an epoch has.
     """
-    batches = -(-items // config.lane_batch)
-    packs = batches * packing.batch_bytes
     in_window = packing.window_rows * packing.row_bytes - packing.batch_bytes  # at least, where another batch does not fit
-    windows = -(-packs // max(in_window, packing.batch_bytes))
-    passes = len(fanouts_of(config)) * -(-batches // packing.together) if config.sampling.lists == "disk" else 0
     for epoch in range(config.training.epochs):
-        yield Traffic(windows * table + packs, packs, (passes + (epoch == 0)) * sum(sizes.lists), 0)
+        windows = batches(epoch)
+        packs = [each * packing.batch_bytes for each in windows]
+        passes = sum(-(-each // max(in_window, packing.batch_bytes)) for each in packs)
+        over_lists = 0
+        if config.sampling.lists == "disk":
+            over_lists = len(fanouts_of(config)) * sum(-(-each // packing.together) for each in windows)
+        lists = (over_lists + (epoch == 0)) * sum(sizes.lists)
+        yield Traffic(passes * table + sum(packs), sum(packs), sizes.edges + lists, 0)
 
 
-def batches_of(config: Config, plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], window_edges: int) -> int:
-    """Return how many batches of edges an epoch has."""
+def batches_of(config: Config, plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], window_edges: int) -> list[int]:
+    """Return how many batches of edges each window of an epoch has."""
     windows = (windows_of(step, bucket_counts, window_edges, edge_cut(config)) for step in plan.steps)
-    return sum(window.batches for each in windows for window in each)
+    return [window.batches for each in windows for window in each]
+
+
+def windows_of_epoch(config: Config, plan: EpochPlan, facts: Facts, memory: MemoryPlan) -> list[int]:
+    """Return how many batches each window of an epoch has whose rows may come in packs. Nodes are in one window."""
+    if planning_of(config).unit == "edges":
+        return batches_of(config, plan, facts.bucket_counts, memory.window_edges)
+    return [-(-planning_of(config).items(facts) // config.lane_batch)]
 
 
 def remark_of_batches(config: Config, batches: int, edges: int) -> list[str]:
@@ -209,16 +223,21 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         sizes = replace(sizes, features=facts.rows_per_partition * trained.features, lists=[0] * facts.partitions)
     table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]
+    links = planning_of(config).unit == "edges"
     moved = traffic(config, plan, sizes, facts.partitions, memory.slots)
     if memory.packing:
-        moved = packed_traffic(config, memory.packing, sizes, facts.partitions * sizes.features, planning_of(config).items(facts))
+        moved = packed_traffic(
+            config,
+            memory.packing,
+            sizes,
+            facts.partitions * sizes.features,
+            lambda epoch: windows_of_epoch(config, plan(epoch), facts, memory),
+        )
     counted = list(islice(moved, EPOCHS_COUNTED))
     later = counted[1:] or counted
     packs = memory.packing.disk if memory.packing else 0
-    batches, few_edges = 0, list[str]()
-    if planning_of(config).unit == "edges":
-        batches = batches_of(config, plan(0), facts.bucket_counts, memory.window_edges)
-        few_edges = remark_of_batches(config, batches, edges)
+    of_edges = sum(windows_of_epoch(config, plan(0), facts, memory)) if links else 0
+    few_edges = remark_of_batches(config, of_edges, edges) if links else []
     return {
         "dataset": str(data.path),
         "nodes": facts.nodes,
@@ -229,7 +248,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         "ordering": config.storage.ordering,
         "steps": len(plan(0).steps),
         "swaps": counted[0].swaps,
-        **({"batches": batches} if batches else {}),
+        **({"batches": of_edges} if of_edges else {}),
         "device": config.device,
         "scoring": config.training.scoring,
         "scoring_gflops": scoring_rates(data, config),

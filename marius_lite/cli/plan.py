@@ -28,8 +28,8 @@ def plan(
 ) -> None:
     """Show what a training run would take, without training: memory, disk, swaps, and bytes moved in each epoch.
 
-    Where nodes are classified by their features on the CPU, the ways to train are shown side by side, with the seconds of an
-    epoch from a short calibration.
+    Where an encoder learns from features on the CPU, the ways to train are shown side by side, with the seconds of an epoch from
+    a short calibration.
     """
     import json
     from dataclasses import asdict
@@ -40,7 +40,7 @@ def plan(
 
     given = config_for(Dataset.open(dataset), config, sets or [])
     result = plan_run(dataset, given)
-    if result["config"]["task"] == "node_classification":
+    if result["config"]["model"]["encoder"] != "none":
         from marius_lite.prices.ways import prices_of  # loads torch
 
         prices = prices_of(dataset, given, timed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from marius_lite.config import lanes
+from marius_lite.config import exact_links, lanes
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
 from marius_lite.config.facts import Facts
@@ -60,11 +60,7 @@ class LinkPlanning:
                 f"`sampling.refresh_epochs` is {config.sampling.refresh_epochs}, but `task` is link_prediction, where every "
                 "epoch draws anew so far: leave it out",
             ),
-            (
-                config.sampling.scope == "exact",
-                "`sampling.scope` is exact, but `task` is link_prediction, where neighbours are drawn among resident nodes so "
-                "far: leave it out",
-            ),
+            *exact_links.rules(config),
             (
                 config.sampling.lists == "disk",
                 "`sampling.lists` is disk, but `task` is link_prediction, whose lists come with their partitions: leave it out",
@@ -119,6 +115,8 @@ class LinkPlanning:
         lanes.check(config, facts)
 
     def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
+        if config.sampling.scope == "exact":
+            return _exact(config, facts, budget)
         if config.storage.capacity != "auto" or needs_all(config.storage.ordering):
             capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
             ordering = _ordering(config, facts, capacity)
@@ -127,17 +125,13 @@ class LinkPlanning:
             check_capacity_fits(config, capacity, memory, budget)
         else:
             capacity, memory = _best_capacity(config, facts, budget)
-        buffer_rows = memory.buffer // input_stride(config, facts)
-        if buffer_rows > ROWS_MAX:
-            raise UserError(
-                f"`storage.capacity` {capacity} makes a buffer of {buffer_rows} rows, an edge can name {ROWS_MAX}: "
-                "give a smaller capacity"
-            )
+        _check_rows(f"`storage.capacity` {capacity} makes a buffer of", memory.buffer // input_stride(config, facts), "capacity")
         return Resolved(capacity, _ordering(config, facts, capacity), memory)
 
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
         storage = config.storage
-        return _plan_of(config, storage.ordering, partitions, int(storage.capacity), epoch)
+        seen = partitions if config.sampling.scope == "exact" else int(storage.capacity)
+        return _plan_of(config, storage.ordering, partitions, seen, epoch)
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
         return link_sizes(config, facts, capacity)
@@ -177,7 +171,8 @@ class LinkPlanning:
         return not config.encodes
 
     def has_ways(self, config: Config) -> bool:
-        return False
+        """Return whether an encoder begins with features alone, on the CPU, in one lane."""
+        return not (config.learns_rows or config.propagates or config.scale.ranks > 1) and config.device == "cpu"
 
     def out_width(self, config: Config, facts: Facts) -> int:
         return config.model.dim
@@ -194,6 +189,19 @@ def link_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
         input_stride(config, facts),
         tables(config, facts),
     )
+
+
+def _exact(config: Config, facts: Facts, budget: int) -> Resolved:
+    """Return what is resolved where neighbours are drawn among all nodes."""
+    all_of_them = facts.partitions
+    _check_rows("`sampling.scope` is exact, and the dataset has", all_of_them * facts.rows_per_partition, "dataset")
+    whole, sizes = _memory(config, facts, all_of_them, budget), link_sizes(config, facts, all_of_them)
+    return exact_links.exact_links(config, facts, budget, whole, sizes)
+
+
+def _check_rows(what: str, rows: int, smaller: str) -> None:
+    if rows > ROWS_MAX:
+        raise UserError(f"{what} {rows} rows, an edge can name {ROWS_MAX}: give a smaller {smaller}")
 
 
 def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:

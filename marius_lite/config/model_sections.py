@@ -180,8 +180,8 @@ class SamplingSection(Section):
         "auto",
         description="the neighbours that are drawn where not all partitions are resident. resident: those in resident "
         "partitions. exact: any, so that a run has the bits of one with everything in memory. Rows come from disk then, put in "
-        "the order of batches (classification of nodes by features, on the CPU). auto: exact where that is possible and fits "
-        "the memory",
+        "the order of batches (from features, on the CPU). auto: for classes of nodes exact where that is possible and fits the "
+        "memory; for links resident, because all edges are trained, whose neighbours' rows are many times the features",
     )
     lists: Literal["auto", "memory", "disk"] = Field(
         "auto",

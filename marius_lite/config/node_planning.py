@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 from marius_lite.config import clusters, lanes
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, reached, resident
+from marius_lite.config.exact_scope import needs_more, packed_memory, why_not_exact
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
 from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, degree_bytes, evaluation_bytes, slot_bytes
-from marius_lite.config.packing import GROWING_SHARES, LISTS_AT_ONCE, PREPARED, PackedTable, growing_bytes
+from marius_lite.config.packing import GROWING_SHARES, LISTS_AT_ONCE, growing_bytes
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -128,7 +129,7 @@ class NodePlanning:
             everything = node_memory(config, facts, partitions)
             check_capacity_fits(config, partitions, everything, budget)
             return Resolved(partitions, ORDERING, everything, "exact")
-        reason = _why_not_exact(config, facts)
+        reason = why_not_exact(config, facts)
         if reason is None:
             kept = range(max(partitions - 1, 1), 0, -1) if given == "auto" else [given]
             found = list[tuple[float, Resolved]]()
@@ -142,10 +143,7 @@ class NodePlanning:
                         break
             if found:
                 return min(found, key=lambda each: each[0])[1]
-            reason = (
-                f"this needs {format_bytes(memory.total)} ({memory.told()}), `storage.memory` is {format_bytes(budget)}: "
-                "raise it, or lower training.batch_size or sampling.fanouts"
-            )
+            reason = needs_more(memory, budget, "training.batch_size or sampling.fanouts")
         if asked or config.lanes_see_all:
             asking = {
                 "`sampling.scope` is exact": config.sampling.scope == "exact",
@@ -249,33 +247,17 @@ def exact_memory(config: Config, facts: Facts, capacity: int, room: int | None) 
     """
     nodes, whole = _nodes(facts), node_memory(config, facts, facts.partitions)
     sizes = node_sizes(config, facts, nodes, facts.partitions)
-    rows = capacity * facts.rows_per_partition
-    reach, drawn = reached(config, sizes.seeds, sizes.graph)
-    disk = None if config.storage.packs_disk == "auto" else config.storage.packs_disk
     batches = -(-nodes.training // config.lane_batch)
-    table = PackedTable(facts.nodes, facts.features, disk, config.sampling.refresh_epochs, batches)
-    packing = table.packing((reach[-1], sum(drawn)), rows)
-    if disk is not None and packing.disk > disk:
-        raise UserError(
-            f"`storage.packs_disk` is {format_bytes(disk)}, but two batches and what is kept take {format_bytes(packing.disk)}: "
-            "raise it, or lower training.batch_size or sampling.fanouts"
-        )
-    ahead = packing.cold * facts.features + (PREPARED + config.training.staleness) * packing.sample_bytes
-    buffer = rows * facts.features + table.memory(packing)
-    lists = facts.all_lists
-    if room is not None:
-        growing = growing_bytes((reach[-1], sum(drawn)))
-        together = min(max(1, room // growing), batches)
-        packing = replace(packing, together=together)
-        lists = LISTS_AT_ONCE * facts.lists + together * growing + degree_bytes(config, facts.nodes)
-    return replace(
-        whole,
-        slots=capacity,
-        buffer=buffer,
-        edges=lists + whole.edges - whole.slots * facts.lists,
-        workspace=whole.workspace + ahead,
-        packing=packing,
-    )
+    memory = packed_memory(config, facts, whole, sizes, capacity, batches)
+    if room is None:
+        return memory
+    assert memory.packing is not None
+    reach, drawn = reached(config, sizes.seeds, sizes.graph)
+    growing = growing_bytes((reach[-1], sum(drawn)))
+    together = min(max(1, room // growing), batches)
+    lists = LISTS_AT_ONCE * facts.lists + together * growing + degree_bytes(config, facts.nodes)
+    edges = memory.edges - facts.all_lists + lists
+    return replace(memory, edges=edges, packing=replace(memory.packing, together=together))
 
 
 def epoch_cost(config: Config, facts: Facts, memory: MemoryPlan, lists: str) -> float:
@@ -294,15 +276,6 @@ def epoch_cost(config: Config, facts: Facts, memory: MemoryPlan, lists: str) -> 
     if lists == "memory":
         return cost
     return cost + batches * sum(drawn) * DRAWN_IN_PASSES + len(drawn) * -(-batches // packing.together) * facts.all_lists
-
-
-def _why_not_exact(config: Config, facts: Facts) -> str | None:
-    """Return why rows cannot come in packs, as the second half of a sentence; None where they can."""
-    if inputs_of(config, facts) != "features":
-        return "nodes have learned rows, which come with their partitions: use `model.inputs: features`, or `scope: auto`"
-    if config.device != "cpu":
-        return f"`device` is {config.device}, where rows come with their partitions: use `device: cpu`, or `scope: auto`"
-    return None
 
 
 def _seen(config: Config, partitions: int) -> int:

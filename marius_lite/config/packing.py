@@ -72,7 +72,8 @@ def growing_bytes(reached: tuple[int, int]) -> int:
 class PackedTable:
     """A table whose rows come in packs. ``disk``: bytes of temporary disk; None: what is usual. ``refresh``: see `Packing`.
 
-    ``batches``: how many an epoch has; 0: not known.
+    ``batches``: how many an epoch has, or are sampled ahead at most; 0: not known. ``beside``: bytes of a sampled batch that are
+    neither of its nodes nor of their edges.
     """
 
     nodes: int
@@ -80,6 +81,7 @@ class PackedTable:
     disk: int | None = None
     refresh: int = 1
     batches: int = 0
+    beside: int = 0
 
     def packing(self, reached: tuple[int, int], hot: int) -> Packing:
         """Return how its rows come where ``hot`` rows stay. ``reached``: the most nodes and edges of a batch's sample.
@@ -87,7 +89,7 @@ class PackedTable:
         A sample may have a node several times, but its row comes once.
         """
         cold, edges = min(reached[0], self.nodes), reached[1]
-        samples = NODE_BYTES * reached[0] + EDGE_BYTES * edges
+        samples = NODE_BYTES * reached[0] + EDGE_BYTES * edges + self.beside
         batch, usual, kept = cold * self.row_bytes + samples, DISK_SHARE * self.nodes * self.row_bytes, 0
         if self.refresh > 1:  # on top of the windows, of which smaller ones would read the table more often
             windows = max(usual, WINDOWS * batch + samples)

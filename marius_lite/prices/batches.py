@@ -15,6 +15,7 @@ import numpy as np
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.encode.open import represent
+from marius_lite.encode.representation import PreparedPlaces
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
@@ -23,7 +24,9 @@ from marius_lite.nn.products import products_in
 from marius_lite.pipeline.batches import run
 from marius_lite.rows.host import HostGather, HostRows
 from marius_lite.rows.resident import Ids, RowBuffers, RowsByNode
+from marius_lite.sampling.neighbours import NeighbourSample
 from marius_lite.tasks import task_of
+from marius_lite.tasks.link_prediction import SampledLinks
 from marius_lite.tasks.task import Setting
 from marius_lite.train.build import dense_optimizer
 from marius_lite.train.work import Work
@@ -82,7 +85,7 @@ class BatchTimes:
 
 
 def batch_times(dataset: Dataset, config: Config, memory: MemoryPlan, model: Any, folder: Path) -> BatchTimes:
-    """Time the first batches of a resolved configuration of node classification, trained on the CPU from features alone.
+    """Time the first batches of a resolved configuration, trained on the CPU from features alone.
 
     ``model``: is changed. ``folder``: the run's, if it had one. Raises UserError, RunError as a run would.
     """
@@ -105,7 +108,7 @@ def batch_times(dataset: Dataset, config: Config, memory: MemoryPlan, model: Any
         with closing(run(islice(batches, len(prepared) + 1), stages, 0, lambda: False)) as finished:
             next(finished)  # before it nothing is sampled meanwhile
             _, both = _timed(lambda: next(finished), len(prepared), least=len(prepared))
-    samples = [each.sampled.sample for each in prepared]
+    samples = [_sample_of(each.sampled) for each in prepared]
     return BatchTimes(
         sample,
         learn,
@@ -114,6 +117,13 @@ def batch_times(dataset: Dataset, config: Config, memory: MemoryPlan, model: Any
         float(np.mean([len(each.indices) for each in samples])),
         [np.sort(each.nodes) for each in samples],
     )
+
+
+def _sample_of(sampled: SampledLinks | PreparedPlaces) -> NeighbourSample:
+    """Return the neighbourhoods of a batch of links or of nodes."""
+    sample = (sampled.places if isinstance(sampled, SampledLinks) else sampled).sample
+    assert sample is not None
+    return sample
 
 
 def _timed(work: Callable[[], Any], most: int, least: int = 2) -> tuple[list[Any], float]:

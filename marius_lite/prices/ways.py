@@ -1,8 +1,8 @@
-"""Price the ways to train a graph neural network that classifies nodes, side by side.
+"""Price the ways to train a graph neural network that learns from features, side by side.
 
 resident         neighbours are drawn among the resident partitions
 exact            neighbours are drawn among all nodes; rows that do not fit in memory come in packs
-propagate once   all nodes take from all neighbours once for each layer (`training.method: layerwise`)
+propagate once   all nodes take from all neighbours once for each layer (`training.method: layerwise`); for classes of nodes
 
 Bytes, memory and disk follow from the plan of a run. Seconds follow from a calibration: the dataset's files are read, and the
 run's first batches are trained over borrowed rows, so that samples, shapes, model and threads are the run's own.
@@ -11,6 +11,7 @@ run's first batches are trained over borrowed rows, so that samples, shapes, mod
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -24,9 +25,10 @@ from marius_lite.config.packing import EDGE_BYTES, NODE_BYTES, Packing
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.estimate import plan_run, sizes_of
+from marius_lite.estimate import plan_run, sizes_of, windows_of_epoch
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
+from marius_lite.graph.plans import plans_of
 from marius_lite.nn.torch_settings import prepare_torch
 from marius_lite.prices.batches import BatchTimes, batch_times
 from marius_lite.prices.disk import DiskRates, disk_rates
@@ -74,22 +76,23 @@ class Prices:
 def prices_of(dataset: Path | str, config: Config, timed: bool = True) -> Prices | None:
     """Return the prices of a run of ``config``, which may have `auto`; None where there is but one way.
 
-    That is: another task, no features alone to learn from, a GPU, cluster batches, or hops without weights. ``timed``: whether
-    seconds are measured. That takes up to a few seconds, and temporary files of at most 96 MiB beside the dataset, or where
-    temporary files are.
+    That is: no features alone to learn from, a GPU, several lanes of links, cluster batches, or hops without weights.
+    ``timed``: whether seconds are measured. That takes up to a few seconds, and temporary files of at most 96 MiB beside the
+    dataset, or where temporary files are.
     """
     data = Dataset.open(Path(dataset))
     found, _ = resolved(data, config)
-    features = data.features
-    if features is None or not planning_of(found).has_ways(found):
+    features, planning = data.features, planning_of(found)
+    if features is None or not planning.has_ways(found):
         return None
+    asked = [way for way in SETTINGS if way != ONCE or planning.unit == "nodes"]
     if not timed:
-        return Prices([_price(data, config, way, None, None) for way in SETTINGS])
+        return Prices([_price(data, config, way, None, None) for way in asked])
     prepare_torch(found)  # which takes seconds, as in every run
     start = time.perf_counter()
     with TemporaryDirectory(prefix=".prices-", dir=scratch_beside(data.path)) as folder:
         rates = disk_rates(features.table, Path(folder))
-        ways = [_price(data, config, way, rates, Path(folder)) for way in SETTINGS]
+        ways = [_price(data, config, way, rates, Path(folder)) for way in asked]
     return Prices(ways, rates, time.perf_counter() - start)
 
 
@@ -115,12 +118,13 @@ def _price(data: Dataset, given: Config, way: str, rates: DiskRates | None, fold
         return price
     if way == ONCE:
         return replace(price, seconds=layers_seconds(data, settings, memory, rates, folder))
-    batches = -(-planning_of(settings).items(facts_of(data, settings, cuda=False)) // settings.lane_batch)
+    windows = windows_of_epoch(settings, plans_of(data, settings)(0), facts_of(data, settings, cuda=False), memory)
+    batches = sum(windows)
     times = batch_times(data, settings, memory, first_model(data, settings), folder)
     if memory.packing is None:
         moved = price.read / rates.read
         return replace(price, seconds=_in_turn(batches * times.both, moved, plan["steps"] if settings.storage.prefetch else 1))
-    packed = packed_batches(memory.packing, times, batches, data.manifest.nodes)
+    packed = packed_batches(memory.packing, times, windows, data.manifest.nodes)
     lists = price_of_lists(data, settings, memory.packing, batches)
     read = packed.read + lists
     return replace(price, read=read, seconds=packed.seconds(rates, times, batches) + lists / rates.read)
@@ -162,12 +166,13 @@ class PackedBatches:
         return max(shared, _in_turn(ahead, learned, self.windows))
 
 
-def packed_batches(packing: Packing, times: BatchTimes, batches: int, nodes: int) -> PackedBatches:
-    """Return what the packs of so many ``batches`` take, as far as their samples are like those that were timed."""
-    rows = batches * times.nodes * (1 - times.used(packing.hot, nodes)) * packing.row_bytes
-    samples = batches * (NODE_BYTES * times.nodes + EDGE_BYTES * times.edges)
-    windows = max(1, ceil((rows + samples) / (packing.window_rows * packing.row_bytes)))
-    return PackedBatches(rows, samples, windows, nodes * packing.row_bytes)
+def packed_batches(packing: Packing, times: BatchTimes, windows: Sequence[int], nodes: int) -> PackedBatches:
+    """Return what packs take where ``windows`` have so many batches, as far as their samples are like those that were timed."""
+    of_rows = times.nodes * (1 - times.used(packing.hot, nodes)) * packing.row_bytes
+    of_samples = NODE_BYTES * times.nodes + EDGE_BYTES * times.edges
+    passes = [max(1, ceil(each * (of_rows + of_samples) / (packing.window_rows * packing.row_bytes))) for each in windows]
+    batches = sum(windows)
+    return PackedBatches(batches * of_rows, batches * of_samples, sum(passes), nodes * packing.row_bytes)
 
 
 def price_of_lists(data: Dataset, config: Config, packing: Packing, batches: int) -> int:

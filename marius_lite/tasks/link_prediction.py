@@ -248,10 +248,11 @@ class LinkLearning:
 
     def _correct(self, edges: WindowEdges) -> None:
         """Set what is subtracted from scores because the window draws some nodes more often than others."""
-        main, negatives = self._rows.main, self._config.negatives
+        negatives = self._config.negatives
         assert negatives.count != "all"
         fraction = drawn_by_degree(negatives.count, negatives.degree_fraction) / negatives.count
-        each = [log_q(ends, main.slots * main.slot_rows, self._resident.nodes, fraction) for ends in (edges.dst, edges.src)]
+        rows = int(self._resident.base_rows.max()) + self._partitioning.rows
+        each = [log_q(ends, rows, self._resident.nodes, fraction) for ends in (edges.dst, edges.src)]
         self._resident = replace(self._resident, log_q=np.stack(each))
 
 

@@ -172,13 +172,11 @@ def test_the_plan_counts_memory_and_disk(communities, cli, tmp_path, capfd):
         (["model.inputs=embeddings", "model.dim=4"], "nodes have learned rows, which come with their partitions"),
         (["storage.memory=1MB"], "this needs .* `storage.memory` is 1.00 MB: raise it"),
         (["sampling.scope=auto", "model.inputs=both", "model.dim=4", "sampling.refresh_epochs=2"], "drawn among resident"),
-        (["task=link_prediction", "model.layers=[]", "sampling.fanouts=[5]"], "drawn among resident nodes so far"),
     ],
-    ids=["learned", "memory", "refreshed", "links"],
+    ids=["learned", "memory", "refreshed"],
 )
 def test_what_cannot_be_exact_is_refused(cli, communities, tmp_path, capfd, settings, said):
-    base = [] if "task=link_prediction" not in settings else ["loss.name=softmax"]
-    assert cli("train", communities, "--run", tmp_path / "run", *options(*FEW, *base, *settings)) == 2
+    assert cli("train", communities, "--run", tmp_path / "run", *options(*FEW, *settings)) == 2
     assert re.search(said, capfd.readouterr().err)
     assert not (tmp_path / "run").exists()
 
