@@ -30,7 +30,7 @@ from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.nn.ways import require_way
-from marius_lite.ordering.lanes import LANES, kept, rounds_of
+from marius_lite.ordering.lanes import LANE_ORDERINGS, kept, rounds_of
 from marius_lite.rows.table import table_bytes
 from marius_lite.sampling.windows import windows_of
 from marius_lite.storage.fill import each_adopted
@@ -133,7 +133,7 @@ class MovedSizes:
 
 def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slots: int) -> Iterator[Traffic]:
     """Yield the bytes that each epoch of a run moves."""
-    counted = moves_of_lanes if config.storage.ordering == LANES else moves
+    counted = moves_of_lanes if config.storage.ordering in LANE_ORDERINGS else moves
     rows = counted(config, plan, partitions, slots, learned=True)
     features = counted(config, plan, partitions, slots, learned=False)
     lists = counted(config, plan, partitions, partitions, learned=False)

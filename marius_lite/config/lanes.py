@@ -6,7 +6,7 @@ from marius_lite.config.facts import Facts
 from marius_lite.config.planning import Rules
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.ordering.lanes import LANES
+from marius_lite.ordering.lanes import LANE_ORDERINGS
 from marius_lite.ordering.rounds import has_field, has_plane
 
 FEW_CANDIDATES = 0.25
@@ -19,9 +19,12 @@ def rules(config: Config) -> Rules:
     ordering, method = config.storage.ordering, config.training.method
     several = f"`scale.ranks` is {ranks}, but"
     return [
-        (ordering == LANES and ranks == 1, f"`storage.ordering` is {LANES}, but `scale.ranks` is 1: leave one of them out"),
         (
-            ranks > 1 and not config.lanes_see_all and ordering not in ("auto", LANES),
+            ordering in LANE_ORDERINGS and ranks == 1,
+            f"`storage.ordering` is {ordering}, but `scale.ranks` is 1: leave one of them out",
+        ),
+        (
+            ranks > 1 and not config.lanes_see_all and ordering not in ("auto", *LANE_ORDERINGS),
             f"{several} `storage.ordering` is {ordering}: leave it out",
         ),
         (

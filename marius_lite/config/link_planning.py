@@ -28,7 +28,7 @@ from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schedule import REGULARIZER_TRIED
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.ordering.lanes import LANES, make_lanes_plan, most_in_match, spare_slots_of_lane
+from marius_lite.ordering.lanes import EVEN_LANES, LANE_ORDERINGS, make_lanes_plan, most_in_match, spare_slots_of_lane
 from marius_lite.ordering.plan import ORDERINGS, check, choose, make_plan, needs_all, spare_slots
 from marius_lite.sizes import format_bytes
 from marius_lite.types import EpochPlan
@@ -96,7 +96,7 @@ class LinkPlanning:
             ),
             (config.loss.class_weights != "none", f"`loss.class_weights` is set, but `task` is {config.task}: leave it out"),
             (
-                config.storage.ordering not in ("auto", *ORDERINGS, LANES),
+                config.storage.ordering not in ("auto", *ORDERINGS, *LANE_ORDERINGS),
                 f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out",
             ),
         ]
@@ -120,7 +120,7 @@ class LinkPlanning:
         if config.storage.capacity != "auto" or needs_all(config.storage.ordering):
             capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
             ordering = _ordering(config, facts, capacity)
-            check("comet" if ordering == LANES else ordering, facts.partitions, capacity)
+            check("comet" if ordering in LANE_ORDERINGS else ordering, facts.partitions, capacity)
             memory = _memory(config, facts, capacity, budget)
             check_capacity_fits(config, capacity, memory, budget)
         else:
@@ -237,15 +237,15 @@ def _plan(config: Config, facts: Facts, capacity: int) -> EpochPlan:
 
 
 def _plan_of(config: Config, ordering: str, partitions: int, capacity: int, epoch: int) -> EpochPlan:
-    if ordering == LANES:
-        return make_lanes_plan(config.scale.ranks, partitions, capacity, config.training.seed, epoch)
+    if ordering in LANE_ORDERINGS:
+        return make_lanes_plan(config.scale.ranks, partitions, capacity, config.training.seed, epoch, ordering)
     return make_plan(ordering, partitions, capacity, config.training.seed, epoch)
 
 
 def _ordering(config: Config, facts: Facts, capacity: int) -> str:
-    if config.scale.ranks > 1:
-        return LANES
-    return choose(facts.partitions, capacity) if config.storage.ordering == "auto" else config.storage.ordering
+    if config.storage.ordering != "auto":
+        return config.storage.ordering
+    return EVEN_LANES if config.scale.ranks > 1 else choose(facts.partitions, capacity)
 
 
 def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryPlan:
@@ -253,7 +253,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     ordering = _ordering(config, facts, capacity)
     if not config.storage.prefetch:
         spare = 0
-    elif ordering == LANES:
+    elif ordering in LANE_ORDERINGS:
         spare = spare_slots_of_lane(config.scale.ranks, facts.partitions, capacity)
     else:
         spare = spare_slots(ordering, facts.partitions, capacity)

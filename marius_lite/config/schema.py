@@ -14,7 +14,7 @@ from marius_lite.config.names import NameOf
 from marius_lite.config.optimizer_sections import OptimizerSection, RegularizerSection
 from marius_lite.config.section import Auto, Bytes, BytesOrNone, Fraction, Section
 from marius_lite.config.tasks import TASKS, NamesOfTasks
-from marius_lite.ordering.lanes import LANES
+from marius_lite.ordering.lanes import LANE_ORDERINGS
 from marius_lite.ordering.plan import NODE_ORDERINGS, ORDERINGS
 
 
@@ -105,10 +105,10 @@ class StorageSection(Section):
         description="partitions resident at a time; auto: of those that fit the memory, the one that reads least. "
         "With training.method cluster: partitions of a batch; auto: a 64th of all, or fewer, as memory allows",
     )
-    ordering: Annotated[str, NameOf(ORDERINGS, before=("auto",), after=(*NODE_ORDERINGS, LANES))] = Field(
+    ordering: Annotated[str, NameOf(ORDERINGS, before=("auto",), after=(*NODE_ORDERINGS, *LANE_ORDERINGS))] = Field(
         "auto",
         description="order of partitions; auto: in_memory if all fit, else comet; node_classification for that task, clusters "
-        "for training.method cluster, lanes where scale.ranks is above 1",
+        "for training.method cluster, even_lanes where scale.ranks is above 1",
     )
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
     window_edges: PositiveInt | Auto = Field(

@@ -2,8 +2,9 @@
 
 Each epoch deals the partitions into groups. In each round every lane trains the edges between the groups of a match, so that each
 two groups meet once in the epoch (`ordering.rounds`). From round to round each lane keeps one of its groups. The edges inside a
-group are trained in one of its matches. In the first epoch of a run only one lane trains at first: all rows must come to mean
-the same. Where a match does not fit a lane's buffer, an ordering for one lane takes its partitions in turn.
+group are trained in one of its matches: in such a one that the lanes of a round have about as much to do, for they wait for each
+other. In the first epoch of a run only one lane trains at first: all rows must come to mean the same. Where a match does not fit
+a lane's buffer, an ordering for one lane takes its partitions in turn.
 
 A plan depends on (lanes, partitions, capacity, seed, epoch) alone. Whoever trains a lane, and with how many others, comes to the
 same rows.
@@ -19,19 +20,23 @@ import numpy as np
 
 from marius_lite.ordering.comet import COMET
 from marius_lite.ordering.in_memory import IN_MEMORY
-from marius_lite.ordering.rounds import Match, from_one, has_plane, plane, tournament
+from marius_lite.ordering.rounds import Match, from_one, has_plane, plane, shared_out, tournament
 from marius_lite.seeds import generator_for
 from marius_lite.types import EpochPlan, Step
 
-LANES = "lanes"
-"""The name of this ordering in plans and records."""
+LANES, EVEN_LANES = "lanes", "even_lanes"
+"""The names of this ordering in plans and records. In the plans of older runs, lanes, a group's own edges are in any match."""
+LANE_ORDERINGS = (LANES, EVEN_LANES)
 Bucket = tuple[int, int]
 
 
-def make_lanes_plan(lanes: int, partitions: int, capacity: int, run_seed: int, epoch: int) -> EpochPlan:
+def make_lanes_plan(
+    lanes: int, partitions: int, capacity: int, run_seed: int, epoch: int, ordering: str = EVEN_LANES
+) -> EpochPlan:
     """Make the plan of one epoch, for two lanes or more. ``capacity``: partitions that each lane has resident at a time.
 
-    Steps come round after round, in each lane after lane. There must be two partitions for each lane, and a capacity of 2.
+    ``ordering``: one of `LANE_ORDERINGS`. Steps come round after round, in each lane after lane. There must be two partitions for
+    each lane, and a capacity of 2.
     """
     rng = generator_for(run_seed, "ordering/lanes", epoch)
     whole = has_plane(lanes, partitions)
@@ -40,8 +45,7 @@ def make_lanes_plan(lanes: int, partitions: int, capacity: int, run_seed: int, e
     drawn = plane(lanes) if whole else tournament(number)
     rounds = [drawn[t] for t in rng.permutation(len(drawn))]
     by_lane = from_one(rounds, lanes) if epoch == 0 else rounds if whole else _keeping_one_each(rounds)
-    matches_of = [[match for matches in rounds for match in matches if group in match] for group in range(number)]
-    own_match = [matches[rng.integers(len(matches))] for matches in matches_of]
+    own_match = shared_out(rounds, not whole) if ordering == EVEN_LANES else _in_any(rounds, number, rng)
     steps: list[Step] = []
     resident: list[frozenset[int]] = [frozenset()] * lanes
     for t, matches in enumerate(by_lane):
@@ -52,7 +56,13 @@ def make_lanes_plan(lanes: int, partitions: int, capacity: int, run_seed: int, e
                 load, evict = sorted(resident[lane] - old), sorted(old - resident[lane])
                 steps.append(Step(len(steps), tuple(sorted(state)), tuple(load), tuple(evict), buckets, (), lane, t))
         resident[len(matches) :] = [frozenset()] * (lanes - len(matches))  # without a match a lane gives all up
-    return EpochPlan(LANES, partitions, capacity, epoch, tuple(steps))
+    return EpochPlan(ordering, partitions, capacity, epoch, tuple(steps))
+
+
+def _in_any(rounds: Sequence[Sequence[Match]], groups: int, rng: np.random.Generator) -> dict[int, Match]:
+    """Return any match for each group."""
+    matches_of = [[match for matches in rounds for match in matches if group in match] for group in range(groups)]
+    return {group: matches[rng.integers(len(matches))] for group, matches in enumerate(matches_of)}
 
 
 def in_each_lane(plan: EpochPlan, lanes: int) -> EpochPlan:

@@ -41,6 +41,35 @@ def tournament(groups: int) -> list[list[Match]]:
     return [[(others, t), *(((t + i) % others, (t - i) % others) for i in range(1, groups // 2))] for t in range(others)]
 
 
+def shared_out(rounds: Sequence[Sequence[Match]], in_pairs: bool) -> dict[int, Match]:
+    """Return a match for each group, one that it is in, so that the matches of a round have equally many of these groups.
+
+    ``rounds``: of a tournament (``in_pairs``), of which the first two have all, or of a plane, of which the last has none.
+    """
+    return _shared_by_two(*rounds[:2]) if in_pairs else _shared_by_lines(rounds[:-1], rounds[-1])
+
+
+def _shared_by_lines(rounds: Sequence[Sequence[Match]], lines: Sequence[Match]) -> dict[int, Match]:
+    """Each of the ``lines`` of another class has one point of each match of a round. So a line's points are a round's share."""
+    return {
+        group: match for line, matches in zip(lines, rounds, strict=True) for match in matches for group in match if group in line
+    }
+
+
+def _shared_by_two(first: Sequence[Match], second: Sequence[Match]) -> dict[int, Match]:
+    """The pairs of two rounds make rings of even length. Around a ring the groups are for one round and the other in turn."""
+    partner = [{a: b for match in pairs for a, b in (match, match[::-1])} for pairs in (first, second)]
+    match_of: dict[int, Match] = {}
+    for start in partner[0]:
+        group = start
+        while group not in match_of:
+            other = partner[0][group]
+            match_of[group] = next(match for match in first if group in match)
+            match_of[other] = next(match for match in second if other in match)
+            group = partner[1][other]
+    return match_of
+
+
 def from_one(rounds: Sequence[Sequence[Match]], lanes: int) -> list[list[Match]]:
     """Return the matches in rounds of other sizes: one match first, then only such as have a group that was trained before.
 

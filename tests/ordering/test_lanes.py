@@ -1,5 +1,6 @@
 """Plans for several lanes: each bucket once, nothing shared, and each lane keeps one of its groups."""
 
+import hashlib
 from collections import Counter
 from itertools import groupby
 
@@ -7,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marius_lite.ordering.lanes import keeping_one, make_lanes_plan, most_in_match, spare_slots_of_lane
+from marius_lite.ordering.lanes import (
+    LANE_ORDERINGS,
+    LANES,
+    keeping_one,
+    make_lanes_plan,
+    most_in_match,
+    rounds_of,
+    spare_slots_of_lane,
+)
 from marius_lite.ordering.rounds import tournament
 
 MOST = 32
@@ -31,12 +40,13 @@ def sizes(draw):
     return lanes, partitions, draw(st.integers(2, most_in_match(lanes, partitions)))
 
 
-@given(sizes(), st.integers(0, 5), st.integers(0, 3))
+@given(sizes(), st.integers(0, 5), st.integers(0, 3), st.sampled_from(LANE_ORDERINGS))
 @settings(max_examples=60, deadline=None)
-def test_a_plan_trains_each_bucket_once_with_partitions_of_one_lane(size, seed, epoch):
+def test_a_plan_trains_each_bucket_once_with_partitions_of_one_lane(size, seed, epoch, ordering):
     lanes, partitions, capacity = size
-    plan = make_lanes_plan(lanes, partitions, capacity, seed, epoch)
-    assert plan == make_lanes_plan(lanes, partitions, capacity, seed, epoch)
+    plan = make_lanes_plan(lanes, partitions, capacity, seed, epoch, ordering)
+    assert plan == make_lanes_plan(lanes, partitions, capacity, seed, epoch, ordering)
+    assert plan.ordering == ordering
     buckets = Counter(bucket for step in plan.steps for bucket in step.buckets)
     assert len(buckets) == partitions**2
     assert set(buckets.values()) == {1}
@@ -84,3 +94,18 @@ def test_an_epoch_moves_one_table_less_than_there_are_lanes(lanes):
 def test_epochs_and_seeds_differ():
     plans = [make_lanes_plan(2, 8, 4, seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
     assert len({plan.steps for plan in plans}) == 4
+
+
+@pytest.mark.parametrize(("lanes", "partitions"), [(2, 8), (2, 16), (3, 18), (4, 16), (4, 24), (6, 24), (8, 64)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_lanes_of_a_round_have_as_many_buckets(lanes, partitions, seed):
+    """They wait for each other. In the first epoch lanes begin one after another."""
+    plan = make_lanes_plan(lanes, partitions, partitions, seed, 1)
+    for steps in rounds_of(plan, lanes):
+        assert len({sum(len(step.buckets) for step in each) for each in steps}) == 1
+
+
+def test_older_runs_have_the_plans_that_they_had():
+    plans = [make_lanes_plan(2, 8, 4, 7, epoch, LANES) for epoch in range(3)]
+    trained = [(step.index, step.resident, step.buckets[:2], step.lane, step.round) for plan in plans for step in plan.steps]
+    assert hashlib.sha256(repr(trained).encode()).hexdigest()[:16] == "8df2f5b794f81fcf"
