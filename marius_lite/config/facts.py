@@ -32,8 +32,9 @@ class Facts:
     (p, p). ``stride``: bytes of a learned record. ``available_memory``: bytes that the process may still take.
 
     For runs with an encoder: ``features``: bytes of a node's features as stored, ``feature_width`` numbers; both 0 without
-    features. ``lists``, ``all_lists``: bytes of the in-edges of the largest partition, and of all. ``whole_graph_reason``: why
-    the module of a user can only be run on the whole graph at once, and so cannot be evaluated; None where it can.
+    features. ``lists``, ``all_lists``: bytes of the in-edges of the largest partition, and of all. ``merging``: what reading a
+    partition's takes beside them. ``whole_graph_reason``: why the module of a user can only be run on the whole graph at once,
+    and so cannot be evaluated; None where it can.
     ``nodes_to_classify``: None for other tasks.
     """
 
@@ -51,5 +52,6 @@ class Facts:
     feature_width: int = 0
     lists: int = 0
     all_lists: int = 0
+    merging: int = 0
     nodes_to_classify: NodeFacts | None = None
     whole_graph_reason: str | None = None

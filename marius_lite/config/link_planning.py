@@ -268,7 +268,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
         slot_bytes=one,
         window_edges=window,
         buffer=slots * one,
-        edges=window * EDGE_BYTES + slots * facts.lists,
+        edges=window * EDGE_BYTES + slots * facts.lists + facts.merging,
         workspace=workspace,
         evaluation=evaluation_bytes(config, facts.nodes),
     )

@@ -234,7 +234,7 @@ def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
         slot_bytes=one,
         window_edges=nodes.training,
         buffer=slots * one,
-        edges=slots * facts.lists + nodes.training * (24 + sizes.labels),
+        edges=slots * facts.lists + facts.merging + nodes.training * (24 + sizes.labels),
         workspace=workspace,
         evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated),
     )

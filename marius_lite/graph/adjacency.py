@@ -15,6 +15,7 @@ from marius_lite._native import append_in_edges, crc32c, merge_in_edges
 from marius_lite.errors import UserError
 from marius_lite.graph.checked import CheckedFiles
 from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets
+from marius_lite.graph.holes import Holes, closed_up
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.engine import empty_for_range
 from marius_lite.storage.flat import read_array_range
@@ -58,6 +59,7 @@ class Adjacency:
     ``has_weights``: whether edges have weights. ``checked``: the dataset's files, which check where the lists begin and what
     their checksums are. It is None while preprocess makes them. ``edges``: where the lists in the folder are those of the first
     segment of the training edges alone, all of these. What other segments have is then merged into lists that are read.
+    ``as_written``: whether edges that were removed later are read too.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Adjacency:
         has_weights: bool = False,
         checked: CheckedFiles | None = None,
         edges: EdgeBuckets | None = None,
+        as_written: bool = False,
     ):
         self.folder = folder
         self.partitioning = partitioning
@@ -76,11 +79,12 @@ class Adjacency:
         self._checked = checked
         self._later = edges.segments[1:] if edges else None
         self._stored = edges.segments[0].partitioning if edges else partitioning
+        self.holes = None if as_written else Holes.find(folder, self._stored.partitions, checked)
 
     @property
     def stored(self) -> Adjacency:
-        """The lists that are in the folder."""
-        return Adjacency(self.folder, self._stored, 1 + self.has_relations, self.has_weights, self._checked)
+        """The lists that are in the folder, with edges that were removed later."""
+        return Adjacency(self.folder, self._stored, 1 + self.has_relations, self.has_weights, self._checked, as_written=True)
 
     def edge_bytes(self, weights: bool = False) -> int:
         """Return the bytes of one in-edge: its source, its relation where there are several, its ``weights`` where it is read."""
@@ -89,10 +93,11 @@ class Adjacency:
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
         """Where each partition's lists start among all sources: int64 (p + 1,)."""
+        left = self._stored_starts if self.holes is None else self._stored_starts - self.holes.offsets
         if self._later is None:
-            return self._stored_starts
+            return left
         counts = np.zeros(self.partitioning.partitions, np.int64)
-        for each in (np.diff(self._stored_starts), *(segment.counts.sum(0) for segment in self._later)):
+        for each in (np.diff(left), *(segment.counts.sum(0) for segment in self._later)):
             counts[: len(each)] += each
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
@@ -108,6 +113,28 @@ class Adjacency:
             self._checked.check(self.folder / "checksums")
         return read_table(self.folder / "checksums", np.uint32, (-1, checksum_columns(self.has_weights)))
 
+    @cached_property
+    def held(self) -> npt.NDArray[np.int64]:
+        """How many in-edges of each partition are in memory where its lists are: removed ones too, int64 (p,)."""
+        held = np.diff(self.starts)
+        if self.holes is not None:
+            held[: self._stored.partitions] += np.diff(self.holes.offsets)
+        return held
+
+    def merging_bytes(self, weights: bool = False) -> int:
+        """Return what reading a partition's lists takes beside these, at most: edges of later segments become lists first."""
+        if not self._later:
+            return 0
+        bounds, edge, column = 8 * (self.partitioning.rows + 1), self.edge_bytes(weights), 4 * (len(COLUMNS) + weights)
+        tail, most = np.zeros(self.partitioning.partitions, np.int64), np.zeros(self.partitioning.partitions, np.int64)
+        for segment in reversed(self._later):
+            counts = np.zeros_like(tail)
+            counts[: segment.partitioning.partitions] = segment.counts.sum(0)
+            listing = tail * edge + counts * (edge + column) + EDGES_AT_ONCE * column + 4 * bounds
+            most = np.maximum(most, np.maximum(listing, 2 * (tail + counts) * edge + 4 * bounds))
+            tail += counts
+        return int(np.maximum(most - self.held * edge, tail * edge + 3 * bounds).max())
+
     def edges(self, k: int) -> int:
         """Return how many in-edges partition k's nodes have."""
         return int(self.starts[k + 1] - self.starts[k])
@@ -120,10 +147,10 @@ class Adjacency:
         """
         named = relations and self.has_relations
         arrays = ("indptr", "sources", *(["rel"] if named else []), *(["weight"] if weights else []))
-        if self._later is None:
+        if self._later is None and self.holes is None:
             found = {name: self._read(k, name, self._empty(name, *self._range(k, name), own_pages)) for name in arrays}
         else:
-            found = self._merged(k, arrays, self._later, own_pages)
+            found = self._merged(k, arrays, self._later or (), own_pages)
         return PartitionLists(found["indptr"], found["sources"], found.get("rel"), found.get("weight"))
 
     def _range(self, k: int, array: str) -> tuple[int, int]:
@@ -151,22 +178,32 @@ class Adjacency:
     def _merged(
         self, k: int, arrays: Sequence[str], later: Sequence[EdgeBuckets], own_pages: bool
     ) -> dict[str, npt.NDArray[Any]]:
-        """Return the ``arrays`` of partition k: what is stored, merged with the edges of ``later``."""
+        """Return the ``arrays`` of partition k: what is stored, but for its holes, merged with the edges of ``later``."""
         size, dtypes = self.partitioning.size(k), {name: self._dtype(name) for name in arrays}
         tail: Lists = {name: np.zeros(0, dtype) for name, dtype in dtypes.items()} | {"indptr": np.zeros(size + 1, np.int64)}
         for segment in reversed(later):
             part = lists_of(segment, self.partitioning, k, dtypes)
             tail = _merge(part, tail, _room_for(part, tail)) if len(tail["sources"]) else part
         total = int(self.starts[k + 1] - self.starts[k])
-        out = {name: self._empty(name, 0, total, own_pages) for name in arrays[1:]}
+        holes = self._holes_of(k)
+        out = {name: self._empty(name, 0, total + len(holes), own_pages) for name in arrays[1:]}
         out["indptr"] = self._empty("indptr", 0, size + 1, own_pages)
         if k < self._stored.partitions:  # what is stored is read to where the merge has written all before once it gets there
             added = len(tail["sources"])
-            stored = {name: self._read(k, name, out[name][added:]) for name in arrays[1:]}
+            stored = {name: closed_up(self._read(k, name, out[name][added:]), holes) for name in arrays[1:]}
             stored["indptr"] = self._read(k, "indptr", np.empty(self._stored.size(k) + 1, np.int64))
+            stored["indptr"] -= np.searchsorted(holes, stored["indptr"])
+            out |= {name: out[name][:total] for name in arrays[1:]}
         else:
             stored = {name: out[name][:0] for name in arrays[1:]} | {"indptr": np.zeros(1, np.int64)}
         return _merge(stored, tail, out)
+
+    def _holes_of(self, k: int) -> npt.NDArray[np.int64]:
+        """Return which of the stored in-edges of partition k were removed."""
+        if self.holes is None or k >= self._stored.partitions:
+            return np.empty(0, np.int64)
+        places, _ = self.holes.of(np.array([k]))
+        return places - int(self._stored_starts[k])
 
     def check(self, k: int, array: int, checksum: int) -> None:
         """Raise UserError unless ``checksum`` is the CRC-32C that preprocess wrote for one of the ARRAYS of partition k."""

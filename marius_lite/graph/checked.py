@@ -35,6 +35,10 @@ class CheckedFiles:
             if name not in self._compared:
                 self._compare(name)
 
+    def has(self, path: Path) -> bool:
+        """Whether a file belongs to the dataset."""
+        return path.relative_to(self._dataset).as_posix() in self.files
+
     def need(self, *paths: Path) -> None:
         """Fetch files, or every file in folders, that are not here yet: none, where the dataset is on this machine."""
         if self.fetched:

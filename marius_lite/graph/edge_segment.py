@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.graph.checked import CheckedFiles
+from marius_lite.graph.holes import Holes
 from marius_lite.storage.flat import open_flat, read_array_range
 from marius_lite.storage.small_arrays import read_table
 
@@ -24,16 +25,28 @@ Places = npt.NDArray[np.int64]
 class EdgeSegment:
     """The ``columns`` of the edges in ``folder``, with so many ``partitions``: those there were when it was written.
 
-    ``checked``: see `EdgeBuckets`.
+    ``checked``, ``as_written``: see `EdgeBuckets`.
     """
 
-    def __init__(self, folder: Path, partitions: int, columns: Sequence[str], checked: CheckedFiles | None):
+    def __init__(
+        self, folder: Path, partitions: int, columns: Sequence[str], checked: CheckedFiles | None, as_written: bool = False
+    ):
         self.folder, self.partitions, self.columns = folder, partitions, columns
-        self._checked = checked
+        self._checked, self._as_written = checked, as_written
+
+    @cached_property
+    def holes(self) -> Holes | None:
+        """The edges that were removed; None where there are none."""
+        return None if self._as_written else Holes.find(self.folder, self.partitions**2, self._checked)
+
+    @cached_property
+    def left(self) -> Places:
+        """How many edges that were not removed come before each bucket: int64 (p * p + 1,)."""
+        return self.offsets if self.holes is None else self.offsets - self.holes.offsets
 
     @cached_property
     def offsets(self) -> Places:
-        """Where each bucket starts: int64 (p * p + 1,), bucket (i, j) at index i * p + j."""
+        """Where each bucket starts on disk: int64 (p * p + 1,), bucket (i, j) at index i * p + j."""
         if self._checked:
             self._checked.check(self.folder / "bucket_offsets")
         return read_array_range(self.folder / "bucket_offsets", 0, self.partitions**2 + 1)
@@ -46,7 +59,7 @@ class EdgeSegment:
 
     def counts(self, partitions: int) -> Places:
         """How many edges each bucket has, (p, p), where there are so many ``partitions`` now."""
-        own = np.diff(self.offsets).reshape(self.partitions, self.partitions)
+        own = np.diff(self.left).reshape(self.partitions, self.partitions)
         added = partitions - self.partitions
         return np.pad(own, ((0, added), (0, added))) if added else own
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from marius_lite._native import crc32c_stretches
 from marius_lite.graph.checked import CheckedFiles
 from marius_lite.graph.edge_segment import EdgeSegment, Places, requests
+from marius_lite.graph.holes import Holes
 from marius_lite.graph.partitioning import Partitioning
 
 COLUMNS = ("src", "dst", "rel")
@@ -46,7 +47,7 @@ class EdgeBuckets:
     by (dst, src, rel), those of one segment after those of another. ``extra``: names of further columns; only `block`, `pieces`
     and `stream_columns` read them. ``checked``: the dataset's files, which check where the buckets begin and what their checksums
     are; None while preprocess makes them. ``segments``: the folders inside ``folder`` of which the split consists, each with the
-    nodes there were when it was written; None: the folder itself.
+    nodes there were when it was written; None: the folder itself. ``as_written``: whether removed edges are read too.
     """
 
     def __init__(
@@ -56,28 +57,44 @@ class EdgeBuckets:
         extra: Sequence[str] = (),
         checked: CheckedFiles | None = None,
         segments: Sequence[tuple[str, int]] | None = None,
+        as_written: bool = False,
     ):
         self.folder = folder
         self.partitioning = partitioning
         self.columns = (*COLUMNS, *extra)
         self._checked, self._named = checked, segments or (("", partitioning.nodes),)
         self._segments = [
-            EdgeSegment(folder / name, -(-nodes // partitioning.rows), self.columns, checked) for name, nodes in self._named
+            EdgeSegment(folder / name, -(-nodes // partitioning.rows), self.columns, checked, as_written)
+            for name, nodes in self._named
         ]
 
     @property
     def segments(self) -> list[EdgeBuckets]:
         """Each segment as a split of its own, with the partitions it was written in."""
+        return self._each(as_written=False)
+
+    @property
+    def segments_as_written(self) -> list[EdgeBuckets]:
+        """Each segment with the edges that were removed from it later."""
+        return self._each(as_written=True)
+
+    def _each(self, as_written: bool) -> list[EdgeBuckets]:
         rows, extra = self.partitioning.rows, self.columns[len(COLUMNS) :]
         return [
-            EdgeBuckets(self.folder / name, Partitioning(nodes, 1, rows), extra, self._checked) for name, nodes in self._named
+            EdgeBuckets(self.folder / name, Partitioning(nodes, 1, rows), extra, self._checked, None, as_written)
+            for name, nodes in self._named
         ]
+
+    @property
+    def holes(self) -> list[Holes | None]:
+        """The edges that were removed from each segment."""
+        return [segment.holes for segment in self._segments]
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
         """How many edges come before each bucket: int64 (p * p + 1,), bucket (i, j) at index i * p + j."""
         if len(self._segments) == 1 and self._segments[0].partitions == self.partitioning.partitions:
-            return self._segments[0].offsets
+            return self._segments[0].left
         counts = [each.counts(self.partitioning.partitions) for each in self._segments]
         return np.concatenate([[0], np.cumsum(np.sum(counts, 0))]).astype(np.int64)
 
@@ -104,19 +121,23 @@ class EdgeBuckets:
         return (piece.columns for piece in self.block(range(i, i + 1), range(j, j + 1), edges, columns))
 
     def pieces(self, edges: int) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
-        """Read all columns of all buckets, ``edges`` edges at a time. Yields (how many edges come before, columns)."""
-        every = range(self.partitioning.partitions)
-        for number, piece in enumerate(self.block(every, every, edges, self.columns)):
-            yield number * edges, piece.columns
+        """Read all columns of all buckets, at most ``edges`` edges at a time. Yields (how many edges come before, columns)."""
+        every, before = range(self.partitioning.partitions), 0
+        for piece in self.block(every, every, edges, self.columns):
+            yield before, piece.columns
+            before += len(piece.columns[0])
 
     def block(self, rows: range, columns: range, edges: int, names: Sequence[str]) -> Iterator[EdgePiece]:
-        """Read the columns ``names`` of buckets (i, j), i in ``rows``, j in ``columns``, row after row, ``edges`` at a time.
+        """Read the columns ``names`` of buckets (i, j), i in ``rows``, j in ``columns``, row after row.
 
-        What lies side by side on disk is read at once. The checksum of a bucket is compared before its last edges are yielded.
-        Raises UserError where the bytes are not those that preprocess wrote. Takes 32 bytes a bucket, and 40 for each further
-        segment, beside the edges.
+        At most ``edges`` edges are read at a time. What lies side by side on disk is read at once. The checksum of a bucket is
+        compared before its last edges are yielded. Raises UserError where the bytes are not those that preprocess wrote. Takes 32
+        bytes a bucket, and 40 for each further segment, beside the edges.
         """
-        there = self._stretches(rows, columns)
+        return (piece for _, piece in self._pieces(self._stretches(rows, columns), edges, names))
+
+    def _pieces(self, there: _Stretches, edges: int, names: Sequence[str]) -> Iterator[tuple[Places, EdgePiece]]:
+        """Read some columns of stretches, ``edges`` at a time. Yields which stretches a piece has edges of, and the piece."""
         counts, ends = there.counts, np.cumsum(there.counts)
         begun = np.zeros(len(names), np.uint32)  # checksums so far of a stretch that the last piece cut
         for low in range(0, int(counts.sum()), edges):
@@ -133,7 +154,21 @@ class EdgeBuckets:
             whole = len(stops) - int(stops[-1] > high)
             self._check_all(part.part(slice(whole)), names, sums[:, :whole])
             begun = sums[:, -1] if whole < len(stops) else np.zeros_like(begun)
-            yield piece
+            which, piece = _left(piece, self._holes(part, piece.ends))
+            if len(which):
+                yield first + which, piece
+
+    def _holes(self, part: _Stretches, ends: Places) -> Places:
+        """Return where removed edges are among those of stretches one after the other, of which the s-th ends at ``ends[s]``."""
+        sizes, found = np.diff(ends, prepend=0), [np.empty(0, np.int64)]
+        for s, segment in enumerate(self._segments):
+            if segment.holes is not None:
+                own = np.flatnonzero(part.segments == s)
+                places, of = segment.holes.of(part.flats[own])
+                at = places - part.begins[own[of]]
+                inside = (at >= 0) & (at < sizes[own[of]])
+                found.append(((ends - sizes)[own[of]] + at)[inside])
+        return np.sort(np.concatenate(found))
 
     def _stretches(self, rows: range, columns: range) -> _Stretches:
         """Return where the edges of these buckets are, bucket after bucket, segment after segment; none that is empty."""
@@ -173,11 +208,14 @@ class EdgeBuckets:
         """
         i, j = np.array([*buckets], np.int64).reshape(-1, 2).T
         flats = np.stack([segment.flat(i, j) for segment in self._segments])
-        counts = np.stack([np.where(f >= 0, np.diff(s.offsets)[f], 0) for f, s in zip(flats, self._segments)])
+        counts = np.stack([np.where(f >= 0, np.diff(s.left)[f], 0) for f, s in zip(flats, self._segments)])
         total = counts.sum(0)
         places = np.cumsum(total) - total + np.cumsum(counts, 0) - counts  # where each stretch begins here
         for segment, flat, sizes, starts in zip(self._segments, flats, counts, places):
             own = np.flatnonzero(flat >= 0)
+            if segment.holes is not None:
+                self._read_left(segment, flat[own], starts[own], (src, dst, rel))
+                continue
             side_by_side = len(self._segments) == 1
             for part in requests(flat[own], sizes[own], side_by_side):
                 part = own[part]
@@ -187,6 +225,20 @@ class EdgeBuckets:
                     crc32c_stretches(read.view(np.uint8), ends, read.itemsize, checksums)
                 segment.check(flat[part], COLUMNS, sums)
         return int(total.sum())
+
+    def _read_left(self, segment: EdgeSegment, flats: Places, starts: Places, outs: Sequence[Offsets]) -> None:
+        """Read the edges of buckets that were not removed from a segment to their places in ``outs``."""
+        order = np.argsort(flats, kind="stable")
+        order = order[np.diff(segment.offsets)[flats[order]] > 0]
+        flats, cursors = flats[order], starts[order]
+        number = np.full(len(flats), self._segments.index(segment))
+        there = _Stretches(flats, number, flats, segment.offsets[flats], np.diff(segment.offsets)[flats])
+        for which, piece in self._pieces(there, EDGES_AT_ONCE, COLUMNS):
+            sizes = np.diff(piece.ends, prepend=0)
+            at = np.arange(int(piece.ends[-1])) + np.repeat(cursors[which] - (piece.ends - sizes), sizes)
+            for out, values in zip(outs, piece.columns, strict=True):
+                out[at] = values
+            cursors[which] += sizes
 
     @staticmethod
     def _read_request(segment: EdgeSegment, name: str, flats: Places, starts: Places, out: Offsets) -> Offsets:
@@ -205,6 +257,17 @@ class EdgeBuckets:
         for s, segment in enumerate(self._segments):
             own = part.segments == s
             segment.check(part.flats[own], names, checksums[:, own])
+
+
+def _left(piece: EdgePiece, holes: Places) -> tuple[Places, EdgePiece]:
+    """Return a piece without the edges at ``holes``, ascending, and which of its stretches have edges left."""
+    if not len(holes):
+        return np.arange(len(piece.ends)), piece
+    keep = np.ones(int(piece.ends[-1]), bool)
+    keep[holes] = False
+    ends = piece.ends - np.searchsorted(holes, piece.ends)
+    which = np.flatnonzero(np.diff(ends, prepend=0))
+    return which, EdgePiece(piece.buckets[which], ends[which], [values[keep] for values in piece.columns])
 
 
 @dataclass(frozen=True, slots=True)

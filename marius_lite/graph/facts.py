@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from marius_lite.config import machine
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.planning import planning_of
@@ -64,6 +62,7 @@ def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:
         features=features.stride if features else 0,
         feature_width=features.width if features else 0,
         lists=list_bytes(dataset, config),
+        merging=dataset.adjacency.merging_bytes(config.sampling.weighted) if dataset.adjacency else 0,
         all_lists=all_list_bytes(dataset, config),
     )
 
@@ -78,7 +77,7 @@ def list_bytes(dataset: Dataset, config: Config) -> int:
             f"{dataset.path}: `sampling.weighted` is true, but its edges have no weights: preprocess edges with "
             "weights, or leave it out"
         )
-    edges = int(np.diff(adjacency.starts).max(initial=0))
+    edges = int(adjacency.held.max(initial=0))
     return edges * adjacency.edge_bytes(config.sampling.weighted) + (dataset.partitioning.rows + 1) * LISTED_NODE_BYTES
 
 
@@ -86,7 +85,7 @@ def all_list_bytes(dataset: Dataset, config: Config) -> int:
     """Return the bytes of the in-edges of all partitions."""
     adjacency, p = dataset.adjacency, dataset.partitioning
     assert adjacency is not None
-    edges = int(adjacency.starts[-1])
+    edges = int(adjacency.held.sum())
     return edges * adjacency.edge_bytes(config.sampling.weighted) + (p.nodes + p.partitions) * LISTED_NODE_BYTES
 
 

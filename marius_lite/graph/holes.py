@@ -61,12 +61,12 @@ class Holes:
 def write_holes(beside: Path, places: Places, begins: Places) -> None:
     """Write ``places``, ascending, for arrays in the folder ``beside`` whose parts begin at ``begins``, and end with the last."""
     create_group(beside / HOLES)
-    write_array(beside / HOLES / "places", places)
+    write_array(beside / HOLES / "places", places.astype(np.int64))
     write_array(beside / HOLES / "offsets", np.searchsorted(places, begins).astype(np.int64))
 
 
 def closed_up(values: npt.NDArray[Any], holes: Places) -> npt.NDArray[Any]:
-    """Move ``values`` together, in their own memory: those at the ``holes`` (ascending) are gone. Returns what is left."""
+    """Move ``values`` together, in their own memory, without those at ``holes``, ascending. Returns what is left."""
     filled = int(holes[0]) if len(holes) else len(values)
     for low in range(filled, len(values), STEP):
         part = values[low : low + STEP]

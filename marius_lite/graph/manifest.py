@@ -15,8 +15,9 @@ from marius_lite.files import check_encodable, parse_json, read_json
 from marius_lite.graph.feature_types import FeatureType
 from marius_lite.graph.partitioning import Partitioning
 
-FORMAT_VERSION, GROWN, SEGMENTED = 1, 2, 3
-"""Versions of the format: as preprocess writes it, with what `update` adds, and with edges or names in several segments."""
+FORMAT_VERSION, GROWN, SEGMENTED, HOLED = 1, 2, 3, 4
+"""Versions of the format: as preprocess writes it, with what `update` adds, with edges or names in several segments, and with
+edges that were removed from files which stay as they are."""
 KEY = "marius_lite"
 
 
@@ -198,11 +199,11 @@ def _manifest_of(found: dict[str, Any] | None, dataset: str, root: str) -> Manif
     redo = "make the dataset again with `marius-lite preprocess`"
     if found is None or found.get("kind") != "dataset":
         raise UserError(f"{dataset}: not a dataset: give the folder that `marius-lite preprocess` wrote")
-    if found.get("format_version") not in (FORMAT_VERSION, GROWN, SEGMENTED):
+    if found.get("format_version") not in (FORMAT_VERSION, GROWN, SEGMENTED, HOLED):
         raise UserError(
             f"{root}: format version {found.get('format_version')}, written by marius_lite "
             f"{found.get('program_version')}; this is {marius_lite.__version__}, which reads "
-            f"{FORMAT_VERSION} to {SEGMENTED}: use that version, or {redo}"
+            f"{FORMAT_VERSION} to {HOLED}: use that version, or {redo}"
         )
     try:
         manifest = Manifest.model_validate(found)

@@ -20,6 +20,7 @@ from marius_lite.graph.adjacency import ARRAYS, Adjacency, source_dtype
 from marius_lite.graph.damage import Progress, check_array, check_chunk, damaged, first
 from marius_lite.graph.edges import CARRIED, COLUMNS, EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.graph.folder import DatasetFolder
+from marius_lite.graph.holes import HOLES, Holes
 from marius_lite.graph.manifest import training_partitions
 from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
 from marius_lite.progress_bar import progress_bar
@@ -62,18 +63,19 @@ def _bytes_to_read(dataset: DatasetFolder) -> int:
 def _verify_edges(dataset: DatasetFolder, progress: Progress) -> None:
     """Check ``edges/``, the counts of relations, and in-edge lists."""
     counts = verify_relations(dataset)
-    found, sums = np.zeros_like(counts), np.zeros(0, np.uint64)
+    found, sums = np.zeros_like(counts), (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
     for split in dataset.manifest.edges:
-        for number, segment in enumerate(dataset.edges(split).segments):
-            edges = _EdgeCheck(dataset, segment, found)
+        stored = dataset.edges(split)
+        for number, (segment, holes) in enumerate(zip(stored.segments_as_written, stored.holes)):
+            edges = _EdgeCheck(dataset, segment, holes, found)
             edges.run(progress)
-            sums = edges.sums if split == "train" and number == 0 else sums
+            sums = (edges.sums, edges.gone) if split == "train" and number == 0 else sums
     if (wrong := first(found != counts)) is not None:
         raise damaged(
             dataset.path / "relations.parquet", f"relation {wrong} has {counts[wrong]:,} edges there, {found[wrong]:,} in edges/"
         )
     if dataset.adjacency is not None:
-        _verify_lists(dataset, dataset.adjacency.stored, sums, progress)
+        _verify_lists(dataset, dataset.adjacency, sums, progress)
 
 
 def _verify_files(dataset: DatasetFolder, progress: Progress) -> None:
@@ -93,16 +95,18 @@ def _verify_layout(dataset: DatasetFolder) -> None:
 
 
 class _EdgeCheck:
-    """Checks the ``edges`` of a segment of a split.
+    """Checks the ``edges`` of a segment of a split as they were written, and the ``holes``, which of them were removed.
 
-    ``found``: how many edges each relation has; those of the segment are added. ``sums``: the sums of hashes, by destination
-    partition.
+    ``found``: how many edges each relation has; those of the segment are added. ``sums``, ``gone``: the sums of hashes of all
+    edges and of removed ones, by destination partition.
     """
 
-    def __init__(self, dataset: DatasetFolder, edges: EdgeBuckets, found: npt.NDArray[np.int64]):
-        self._dataset, self._edges, self._found = dataset, edges, found
+    def __init__(self, dataset: DatasetFolder, edges: EdgeBuckets, holes: Holes | None, found: npt.NDArray[np.int64]):
+        self._dataset, self._edges, self._holes, self._found = dataset, edges, holes, found
         partitioning = edges.partitioning
         self.sums: Sums = np.zeros(partitioning.partitions, np.uint64)
+        self.gone: Sums = np.zeros(partitioning.partitions, np.uint64)
+        self._met = 0  # holes
         self._sizes = np.full(partitioning.partitions, partitioning.rows, np.int64)
         self._sizes[-1] = partitioning.size(partitioning.partitions - 1)
         self._last: Columns = []  # bucket, dst, src, rel of the last edge so far
@@ -119,7 +123,24 @@ class _EdgeCheck:
                 if values.dtype.kind == "f" and (wrong := first(~np.isfinite(values))) is not None:
                     raise damaged(self._edges.folder / name, f"{self._place(low, flat, wrong)} has {name} {values[wrong]}")
             self._found += np.bincount(columns[2], minlength=len(self._found))
-            self._add_up(flat, columns)
+            self._add_up(flat, columns, self.sums)
+            if (at := self._holes_in(low, flat)).size:
+                self._found -= np.bincount(columns[2][at], minlength=len(self._found))
+                self._add_up(flat[at], [values[at] for values in columns], self.gone)
+        if self._holes is not None and self._met != self._holes.offsets[-1]:
+            raise damaged(self._edges.folder / HOLES, f"{self._met:,} of {self._holes.offsets[-1]:,} places are in their buckets")
+
+    def _holes_in(self, low: int, flat: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return which of the edges from ``low`` on, in these buckets, were removed."""
+        if self._holes is None or not len(flat):
+            return np.empty(0, np.int64)
+        places, of = self._holes.of(np.arange(flat[0], flat[-1] + 1))
+        inside = (places >= low) & (places < low + len(flat))
+        at = places[inside] - low
+        if (np.diff(at) <= 0).any() or (flat[at] != flat[0] + of[inside]).any():
+            raise damaged(self._edges.folder / HOLES, f"places among the edges from {low:,} on are not in order of their buckets")
+        self._met += len(at)
+        return at
 
     def _check_offsets(self) -> None:
         edges, buckets = self._edges, self._edges.partitioning.partitions**2
@@ -166,7 +187,7 @@ class _EdgeCheck:
             )
         self._last = [key[-1:].copy() for key in keys]
 
-    def _add_up(self, flat: npt.NDArray[np.int64], columns: Columns) -> None:
+    def _add_up(self, flat: npt.NDArray[np.int64], columns: Columns, sums: Sums) -> None:
         adjacency, partitioning = self._dataset.adjacency, self._edges.partitioning
         if adjacency is None:
             return
@@ -175,7 +196,7 @@ class _EdgeCheck:
         beside = [by_name[name] for name in _beside(adjacency)]
         hashes = _hashes(columns[0] + i * partitioning.rows, *beside, columns[1] + j * partitioning.rows)
         starts = np.flatnonzero(np.diff(flat, prepend=-1))
-        np.add.at(self.sums, j[starts], np.add.reduceat(hashes, starts))
+        np.add.at(sums, j[starts], np.add.reduceat(hashes, starts))
 
 
 def _beside(adjacency: Adjacency) -> list[str]:
@@ -192,10 +213,11 @@ def _hashes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return found
 
 
-def _verify_lists(dataset: DatasetFolder, adjacency: Adjacency, sums: Sums, progress: Progress) -> None:
-    """Check the in-edge lists that are stored. ``sums``: the sums of hashes of the training edges that they have, by destination
-    partition."""
-    partitioning, edges, folder = adjacency.partitioning, dataset.edges("train").segments[0], adjacency.folder
+def _verify_lists(dataset: DatasetFolder, lists: Adjacency, sums: tuple[Sums, Sums], progress: Progress) -> None:
+    """Check the in-edge lists that are stored. ``sums``: the sums of hashes of the training edges that they have, and of those
+    that were removed from them, by destination partition."""
+    adjacency, edges = lists.stored, dataset.edges("train").segments_as_written[0]
+    partitioning, folder = adjacency.partitioning, adjacency.folder
     check_array(dataset, folder / "starts", partitioning.partitions + 1, np.int64)
     check_array(dataset, folder / "indptr", partitioning.nodes + partitioning.partitions, np.int64)
     check_array(dataset, folder / "sources", edges.total, source_dtype(partitioning.nodes))
@@ -211,22 +233,28 @@ def _verify_lists(dataset: DatasetFolder, adjacency: Adjacency, sums: Sums, prog
             f"training edges at {expected[wrong]:,}",
         )
     for k in range(partitioning.partitions):
-        if _ListCheck(adjacency, k, progress).sum() != sums[k]:
+        found, gone = _ListCheck(adjacency, k, lists.holes, progress).sums()
+        if found != sums[0][k]:
             raise damaged(folder, f"the lists of partition {k} are not those of its training edges")
+        if gone != sums[1][k]:
+            raise damaged(folder / HOLES, f"those of partition {k} are not its training edges that were removed")
 
 
 class _ListCheck:
     """Checks the in-edge lists of partition k."""
 
-    def __init__(self, adjacency: Adjacency, k: int, progress: Progress):
+    def __init__(self, adjacency: Adjacency, k: int, holes: Holes | None, progress: Progress):
         self._adjacency, self._k, self._progress = adjacency, k, progress
+        places = np.empty(0, np.int64) if holes is None else holes.of(np.array([k]))[0]
+        self._holes = places - int(adjacency.starts[k])
         self._nodes = adjacency.partitioning.range(k)
         self._beside = _beside(adjacency)
         self._checksums = dict.fromkeys(("indptr", "sources", *self._beside), 0)
 
-    def sum(self) -> Any:
-        """Check the lists, and return the sum of the hashes of all edges. Raises UserError for damaged lists."""
-        total, path = np.zeros(1, np.uint64), self._adjacency.folder / "sources"
+    def sums(self) -> tuple[Any, Any]:
+        """Check the lists, and return the sums of the hashes of all edges and of removed ones. Raises UserError for damaged
+        lists."""
+        total, gone, path = np.zeros(1, np.uint64), np.zeros(1, np.uint64), self._adjacency.folder / "sources"
         last_source, last_node = np.zeros(0, np.uint32), np.zeros(0, np.int64)
         for low, indptr in self._list_bounds():
             for begin in range(int(indptr[0]), int(indptr[-1]), EDGES_AT_ONCE):
@@ -243,10 +271,12 @@ class _ListCheck:
                 if (wrong := first((by_edge[1:] < by_edge[:-1]) & (owner[1:] == owner[:-1]))) is not None:
                     raise damaged(path, f"the list of node {owner[wrong]:,} is not in ascending order")
                 last_source, last_node = sources[-1:], nodes[-1:]
-                total += np.add.reduce(_hashes(sources, *beside, nodes))
+                hashes = _hashes(sources, *beside, nodes)
+                total += np.add.reduce(hashes)
+                gone += np.add.reduce(hashes[self._holes[(self._holes >= begin) & (self._holes < end)] - begin])
         for name, checksum in self._checksums.items():
             self._adjacency.check(self._k, ARRAYS.index(name), checksum)
-        return total[0]
+        return total[0], gone[0]
 
     def _list_bounds(self) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
         """Read where the lists begin, some at a time. Yields (first node, the begins of the lists and the end of the last)."""

@@ -3,10 +3,11 @@
     new edges --as in preprocess--> keys, raw ids in order                                              read, number
     raw ids --looked up in nodes.parquet--> node ids, the next ones for new nodes                       places
     nodes.parquet --hard link; new raw ids --> nodes/<version>.parquet                                  names
-    edges to remove, edges/<split> --> those that are there                                             remove
+    edges to remove --as above--> node ids                                                              unwanted
     tables/ --hard links; new nodes have no label--> tables/                                            tables
-    edges/<split> --hard links; new edges: a segment beside them--> edges/<split>                       append
-    or, where edges are removed or new ones are many, all edges again:
+    edges/<split> --hard links; new edges: a segment beside them; removed ones: holes--> edges/<split>  append
+    or, where new or removed edges are many, all edges again:
+    edges to remove, edges/<split> --> those that are there                                             remove
     edges/<split> without these, new edges --EdgeLayout.pack--> records --ExternalSort--> sorted runs   sort
     sorted --SplitWriter--> edges/<split>                                                               write
     edges/train --AdjacencyWriter--> adjacency/in, where there was one                                  adjacency
@@ -49,7 +50,7 @@ from marius_lite.preprocess.updating.nodes import write_grown_names
 from marius_lite.preprocess.updating.options import UpdateOptions
 from marius_lite.preprocess.updating.read import ReadEdges, read_edges
 from marius_lite.preprocess.updating.relations import GrownRelations, grow_relations
-from marius_lite.preprocess.updating.removal import Removal, find_removed
+from marius_lite.preprocess.updating.removal import Removal, Unwanted, find_removed, read_unwanted
 from marius_lite.preprocess.updating.report import grown_manifest, grown_report
 from marius_lite.preprocess.updating.segments import SegmentPlan, plan_names
 from marius_lite.preprocess.updating.tables import grow_tables
@@ -152,9 +153,9 @@ class Update:
         read = read_edges(site, options.old, options.added, "", site.root / BAD_ROWS)
         names = self._names(read)
         relations = grow_relations(options.old, read.gathered.relations.names)
-        removal = find_removed(site, options)
+        unwanted = read_unwanted(site, options)
         once("tables", Files, [site.root / TABLES], lambda: grow_tables(site, options, read.placed), all_of_it)
-        edges, written, tally = self._edges(read, relations, removal)
+        edges, written, tally = self._edges(read, relations, unwanted)
         write_relations(site.root / RELATIONS, relations.kind, relations.names, tally.relation_counts.sum(0))
         manifest = grown_manifest(site, options, edges, names.recorded(edges.nodes), tally)
         files.write_atomic(site.root / "zarr.json", manifest.root_json())
@@ -169,12 +170,13 @@ class Update:
         self.site.passes.once("names", Files, places, lambda: write_grown_names(old, root, raw_ids, read.placed, plan), all_of_it)
         return plan
 
-    def _edges(self, read: ReadEdges, relations: GrownRelations, removal: Removal) -> tuple[GrownEdges, Written, Tally]:
+    def _edges(self, read: ReadEdges, relations: GrownRelations, unwanted: Unwanted) -> tuple[GrownEdges, Written, Tally]:
         """Append the new edges to those that are stored, or, where that cannot be, write all again."""
         site, options = self.site, self.options
-        appended = AppendedEdges(site, options, read, relations, removal)
+        appended = AppendedEdges(site, options, read, relations, Removal(None, dict(options.old.manifest.edges)), unwanted)
         if not site.passes.any_of("sort", "write") and appended.possible and (results := appended.append()) is not None:
-            return appended, *results
+            return results
+        removal = find_removed(site, options, unwanted)
         if not site.passes.any_of("sort", "write"):
             _require_space(options, again=True)
         edges = GrownEdges(site, options, read, relations, removal)

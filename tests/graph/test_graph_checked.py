@@ -9,6 +9,7 @@ import pytest
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
 from marius_lite.preprocess import Options, preprocess
+from marius_lite.preprocess.updating.counted import CountedEdges
 
 FLIPS = 40
 
@@ -62,6 +63,9 @@ def everything(path):
         found.append(dataset.features.table.read_rows(k, [0, 5]).tolist())
         found.append(dataset.labels.read(k).tolist())
     found.append([dataset.node_split(name).tolist() for name in dataset.node_counts])
+    counted = CountedEdges.zeros(200, dataset.manifest.relations, np.uint32)
+    assert counted.read(dataset)
+    found.append([each.tolist() for each in (counted.out, counted.into, counted.splits, counted.relations)])
     return found
 
 
@@ -73,7 +77,14 @@ def expected(sound):
 def test_no_flipped_bit_of_any_file_goes_unnoticed(sound, expected, tmp_path):
     copied, chance = shutil.copytree(sound, tmp_path / "d"), random.Random(0)
     names = Dataset.open(sound).manifest.files
-    assert {name.split("/")[0] for name in names} == {"edges", "adjacency", "tables", "nodes.parquet", "relations.parquet"}
+    assert {name.split("/")[0] for name in names} == {
+        "edges",
+        "adjacency",
+        "counts",
+        "tables",
+        "nodes.parquet",
+        "relations.parquet",
+    }
     unnoticed = set()
     for name in [*names, "zarr.json"]:
         good = (copied / name).read_bytes()

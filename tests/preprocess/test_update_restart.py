@@ -13,6 +13,7 @@ from preprocess_tools import data_files, make
 from marius_lite import files
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
+from marius_lite.graph.manifest import HOLED
 from marius_lite.graph.versions import versions
 from marius_lite.preprocess.update import update_dataset
 
@@ -38,8 +39,8 @@ def dataset(tmp_path_factory):
     return folder
 
 
-WAYS = {"again": ["new.npy", "--remove", "gone.npy"], "appended": ["few.npy"]}
-"""All edges are written again, or few are appended."""
+WAYS = {"again": ["new.npy", "--remove", "gone.npy"], "appended": ["few.npy"], "removed": ["few.npy", "--remove", "gone.npy"]}
+"""All edges are written again, or few are appended, or appended while others become holes."""
 
 
 def arguments(dataset, run, way):
@@ -57,6 +58,7 @@ def undisturbed(server, dataset, tmp_path_factory, request):
     assert code == 0, told
     manifest = Dataset.open(folder / "run/d").manifest
     assert (manifest.segments is None) == (way == "again")
+    assert (manifest.format_version == HOLED) == (way == "removed")
     return data_files(dataset / "d"), data_files(folder / "run/d/versions/2"), Faults.read_trace(folder / "trace"), way
 
 

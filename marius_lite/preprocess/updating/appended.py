@@ -1,16 +1,17 @@
-"""Pass `append` of `update`: new edges become a segment beside the stored ones, which stay as they are.
+"""Pass `append` of `update`: new edges become a segment beside the stored ones, whose files stay as they are.
 
-new edges --related--> the stored edges of the same nodes                       the only time that all stored edges are read
-these with the new ones --sort, count--> what the figures become
+new and removed edges --related--> the stored edges of the same nodes           the only time that all stored edges are read
+these with the new ones, without the removed ones --sort, count--> what the figures become
 new edges, segments that do not stay --sort--> edges/<split>/<version>
 segments that stay, adjacency/in --hard links--> edges/<split>, adjacency/in
+where removed edges are in these --> holes
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -33,9 +34,11 @@ from marius_lite.preprocess.edges.writing import Written
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.updating.counted import CountedEdges
 from marius_lite.preprocess.updating.edges import GrownEdges
-from marius_lite.preprocess.updating.related import MOST_ROWS, RelatedEdges, find_related, sought_numbers
+from marius_lite.preprocess.updating.holes import segments_left, write_edge_holes, write_list_holes
+from marius_lite.preprocess.updating.related import MOST_ROWS, RelatedEdges, counts_of, find_related, sought_numbers
+from marius_lite.preprocess.updating.removal import Removal, Unwanted, removal_of
 from marius_lite.preprocess.updating.removed import MEMORY_SHARE, RemovedEdges
-from marius_lite.preprocess.updating.segments import SegmentPlan, plan_edges, share_edges, share_folder
+from marius_lite.preprocess.updating.segments import SegmentPlan, plan_edges, share_edges, share_lists
 from marius_lite.preprocess.updating.stored import GrownAmounts, stored_edges
 
 SHARE = 8  # an 8th of --memory is for related edges
@@ -44,8 +47,21 @@ Block = tuple[SpooledEdges, Ids]
 
 
 @dataclass(frozen=True)
+class Appended:
+    """What pass `append` returns. ``stay``: by split, how many segments may stay, by what was removed from them."""
+
+    written: Written
+    removal: Removal
+    stay: dict[str, int]
+
+
+@dataclass(frozen=True)
 class AppendedEdges(GrownEdges):
-    """Appends the edges that were read; see `GrownEdges`."""
+    """Appends the edges that were read, and leaves the ``unwanted`` ones out; see `GrownEdges`. ``stay``: see `Appended`; those
+    that are not in it may all stay."""
+
+    unwanted: Unwanted
+    stay: dict[str, int] = field(default_factory=dict)
 
     @cached_property
     def plans(self) -> dict[str, SegmentPlan]:
@@ -53,7 +69,9 @@ class AppendedEdges(GrownEdges):
         options, counts = self.options, self.read.gathered.counts
         width = 2 if options.added.undirected else 1
         return {
-            name: plan_edges(options.old, name, width * counts[SPLITS.index(name)], options.number, self.nodes)
+            name: plan_edges(
+                options.old, name, width * counts[SPLITS.index(name)], options.number, self.nodes, self.stay.get(name)
+            )
             for name in options.added.splits
         }
 
@@ -65,8 +83,7 @@ class AppendedEdges(GrownEdges):
         dropped_by_value = options.added.drop_duplicates and old.edge_columns
         lists_without_relations = old.adjacency and old.relations == 1 < len(self.relations.names)
         return self.site.passes.any_of("append") or bool(
-            self.removal.edges is None
-            and self.plans[SPLITS[0]].stay
+            self.plans[SPLITS[0]].stay
             and not dropped_by_value
             and not lists_without_relations
             and self.partitioning.partitions * self.partitioning.rows < MOST_ROWS
@@ -94,40 +111,66 @@ class AppendedEdges(GrownEdges):
             for name, made in self.plans.items()
         }
 
-    def append(self) -> tuple[Written, Tally] | None:
-        """Write ``edges/``, ``adjacency`` and ``counts``. None, once nothing is left of it, where too many edges are related to
-        the new ones. Raises UserError where the new edges carry other columns than those before."""
+    def append(self) -> tuple[AppendedEdges, Written, Tally] | None:
+        """Write ``edges/``, ``adjacency`` and ``counts``. Returns these edges with what is known of them then. None, once nothing
+        is left of it, where too many edges are related to the new and removed ones, or too many of the first segment would be
+        holes. Raises UserError where the new edges carry other columns than those before."""
         self.check()
         site = self.site
         places = [*(site.root / "edges" / name for name in SPLITS), site.root / ADJACENCY.parent, site.root / COUNTS]
         places += [site.work / name for name in ("tally", "runs", "in_degrees")]
         try:
-            written = site.passes.once("append", Written, places, self._append, attrgetter("files"))
+            done = site.passes.once("append", Appended, places, self._append, attrgetter("written.files"))
         except _TooMany:
             return None
         site.passes.clear([site.work / name for name in ("read", "number", "runs")])
-        return written, Tally.load(site.work / "tally", self.partitioning, len(self.relations.names))
+        tally = Tally.load(site.work / "tally", self.partitioning, len(self.relations.names))
+        return dataclasses.replace(self, removal=done.removal, stay=done.stay), done.written, tally
 
-    def _append(self) -> Written:
+    def _append(self) -> Appended:
         assert self._degree_type is not None
         counted = CountedEdges.zeros(self.nodes, len(self.relations.names), self._degree_type)
         known = counted.read(self.options.old)
         most = self.options.added.memory // SHARE // RELATED_BYTES
-        sought = sought_numbers(self.read, self.options.old.partitioning)
-        related = find_related(self.options.old, sought, None if known else counted, most)
+        removed = self.unwanted.load(self.options)
+        sought = sought_numbers(self.read, removed, self.options.old.partitioning)
+        related = find_related(self.options.old, sought, removed, None if known else counted, most)
         if related is None:
             raise _TooMany
-        files: Files = {}
-        for name, made in self.plans.items():
-            files |= share_edges(self.options.old, self.site.root, name, made)
-        files |= share_folder(self.options.old, self.site.root, ADJACENCY.parent)
+        edges = dataclasses.replace(self, stay=segments_left(self.options.old, related.places))
+        if not edges.plans[SPLITS[0]].stay:
+            raise _TooMany
+        left = {name: count - counts_of(related.removed)[name] for name, count in self.options.old.manifest.edges.items()}
+        removal = removal_of(self.options, self.unwanted, removed, left)
+        return Appended(edges._finish(related, removed, counted), removal, edges.stay)
+
+    def _finish(self, related: RelatedEdges, removed: RemovedEdges | None, counted: CountedEdges) -> Written:
+        """Write everything once it is known which edges are ``related`` and which segments stay."""
+        assert self._degree_type is not None
+        files = self._share(related)
         tally = self._count(related, counted)
-        files |= self._write(related)
+        files |= self._write(related, removed)
         tally.save(self.site.work / "tally")
+        for name, places in related.places.items():
+            if places:
+                counted.mark_again(SPLITS.index(name), self.stored[name])
         memory = plan.pass_memory(self.options.added)
         counts = CountsWriter(self.site.root, self.partitioning, self._degree_type)
         facts = degree_facts(self.stored, self.partitioning, tally, self.site.work / "in_degrees", memory, counts)
         return Written(files | counts.close(tally.relation_counts), facts, 0)
+
+    def _share(self, related: RelatedEdges) -> Files:
+        """Share what stays, and write which edges in it are holes now."""
+        old, root, files, training = self.options.old, self.site.root, Files(), SPLITS[0]
+        for name, made in self.plans.items():
+            places = related.places.get(name, {})
+            files |= share_edges(old, root, name, made, places)
+            write_edge_holes(old, root, name, made, places)
+        in_lists = old.manifest.adjacency is not None and 0 in related.places[training]
+        files |= share_lists(old, root, in_lists)
+        if in_lists:
+            write_list_holes(old, root, (block for block in related.removed if block.split == 0))
+        return files
 
     def _count(self, related: RelatedEdges, counted: CountedEdges) -> Tally:
         """Return the tally of all edges, old and new; those of ``counted`` become all edges'."""
@@ -135,9 +178,9 @@ class AppendedEdges(GrownEdges):
         by_node = (counted.out, counted.into, counted.splits)
         both, before = (Tally.zeros(partitioning, relations, None) for _ in range(2))
         both = dataclasses.replace(both, out_degrees=by_node[0], in_degrees=by_node[1], in_splits=by_node[2])
-        self._pass(self._packed(related.counts(), related.edges(), self._fresh(None)), both)
-        self._pass(self._packed(related.counts(), related.edges(), ()), before)
-        for block in related.blocks:  # they were counted twice
+        for blocks, new, tally in ((related.kept, self._fresh(None), both), (related.blocks, (), before)):
+            self._pass(self._packed(counts_of(blocks), related.edges(blocks), new), tally)
+        for block in related.blocks:  # those that stay were counted twice, the others once
             if block.split == 0:
                 for ends, degrees in ((block.src, counted.out), (block.dst, counted.into)):
                     np.subtract.at(degrees, ends, 1)
@@ -170,20 +213,20 @@ class AppendedEdges(GrownEdges):
             yield from self.read.edges()
             return
         place, relations = self.read.placed.ids.astype(np.uint32), self.relations.ids
-        known = {split: self._distinct(related, split) for split in range(len(SPLITS))}
+        known = {split: self._distinct(related.kept, split) for split in range(len(SPLITS))}
         for spooled, ids in self.read.edges():
             src, dst = (place[ids[ends]] for ends in (spooled.src, spooled.dst))
             stored = SpooledEdges(spooled.split, 0, src, relations[spooled.rel], dst)
             kept = known[spooled.split].keep(stored)
             yield dataclasses.replace(spooled, src=spooled.src[kept], rel=spooled.rel[kept], dst=spooled.dst[kept]), ids
 
-    def _distinct(self, related: RelatedEdges, split: int) -> RemovedEdges:
-        parts = ((each.src, each.rel, each.dst) for each in related.blocks if each.split == split)
+    def _distinct(self, stored: list[SpooledEdges], split: int) -> RemovedEdges:
+        parts = ((each.src, each.rel, each.dst) for each in stored if each.split == split)
         blocks = (tuple(column.astype(np.int64) for column in columns) for columns in parts)
         return RemovedEdges.of(blocks, self.nodes, True, self.options.added.memory // MEMORY_SHARE)  # type: ignore[arg-type]
 
-    def _write(self, related: RelatedEdges) -> Files:
-        """Write the segments that are new, with the edges of those that do not stay."""
+    def _write(self, related: RelatedEdges, removed: RemovedEdges | None) -> Files:
+        """Write the segments that are new, with the edges of those that do not stay but are not ``removed``."""
         old, memory = self.options.old, plan.split_memory(self.options.added)
         rewritten = {
             name: sum(each.total for each in old.edges(name).segments[made.stay :]) if name in old.manifest.edges else 0
@@ -203,7 +246,8 @@ class AppendedEdges(GrownEdges):
             if made.new
         }
         tally = Tally.zeros(self.partitioning, len(self.relations.names), None)
-        return self._pass(self._packed(rewritten, stored_edges(old, None, stay), self._fresh(related)), tally, writers)
+        stored = stored_edges(old, None if removed is None else removed.keep, stay)
+        return self._pass(self._packed(rewritten, stored, self._fresh(related)), tally, writers)
 
     @property
     def _degree_type(self) -> type[np.unsignedinteger[Any]] | None:
@@ -228,7 +272,7 @@ class AppendedEdges(GrownEdges):
 
 
 class _TooMany(Exception):
-    """More stored edges are related to the new ones than fit the memory."""
+    """More stored edges are related to the new and removed ones than fit the memory, or all are to be written again."""
 
 
 class _Nowhere:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from marius_lite._native import count_ends
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.edges import EdgePiece
+from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.edges.node_counts import BY_NODE, COUNTS, has_counts, stored_relations
 from marius_lite.preprocess.options import SPLITS
@@ -59,3 +59,17 @@ class CountedEdges:
         if split:  # those of training are what is left of all
             counts = np.bincount(piece.columns[2]) if several else np.array([len(piece.columns[0])])
             self.relations[split, : len(counts)] += counts
+
+    def mark_again(self, split: int, edges: EdgeBuckets) -> None:
+        """Find again which nodes have an edge in a split some of whose edges were removed. ``edges``: those it has now. Training
+        degrees have to be right."""
+        self.splits[:] &= ~np.uint8(1 << split)
+        if split == 0:
+            self.splits[:] |= (self.out > 0) | (self.into > 0)
+            return
+        p = edges.partitioning
+        for piece in edges.block(range(p.partitions), range(p.partitions), EDGES_AT_ONCE, COLUMNS[:2]):
+            for of_columns, ends in enumerate(piece.columns):
+                count_ends(
+                    ends, piece.buckets, piece.ends, p.partitions, p.rows, bool(of_columns), 0, 1 << split, self.splits, None
+                )

@@ -1,7 +1,7 @@
-"""The stored edges between nodes that new edges join, in either direction.
+"""The stored edges between nodes that new or removed edges join, in either direction.
 
 Whether an edge is a duplicate, or stands in training too, turned round or not, depends on the edges of its two nodes alone. So
-what the figures of a report become follows from what they were, from the new edges and from these.
+what the figures of a report become follows from what they were, from the new edges, the removed ones and these.
 """
 
 from __future__ import annotations
@@ -22,42 +22,55 @@ from marius_lite.preprocess.edges.buckets import carried_words
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.updating.counted import CountedEdges
 from marius_lite.preprocess.updating.read import ReadEdges
+from marius_lite.preprocess.updating.removed import RemovedEdges
 
 MOST_ROWS = 1 << 32  # of all partitions: below, two nodes make a number of 64 bits
 AT_ONCE = 4 * EDGES_AT_ONCE  # what is done once for each piece that is read takes as long as the reading of a smaller one
 Numbers = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class RelatedEdges:
-    """Stored ``blocks`` of edges, whose keys are node ids. ``nodes``: of the dataset."""
+    """Stored blocks of edges, whose keys are node ids: ``kept`` ones, and those that are to be ``removed``. ``nodes``: of the
+    dataset. ``places``: where the removed ones are in the arrays of each split's segments, ascending."""
 
-    blocks: list[SpooledEdges]
+    kept: list[SpooledEdges]
+    removed: list[SpooledEdges]
     nodes: int
+    places: dict[str, dict[int, Places]]
 
-    def counts(self) -> dict[str, int]:
-        """Return how many there are of each split."""
-        found = dict.fromkeys(SPLITS, 0)
-        for block in self.blocks:
-            found[SPLITS[block.split]] += len(block.src)
-        return found
+    @property
+    def blocks(self) -> list[SpooledEdges]:
+        """All of them."""
+        return self.kept + self.removed
 
-    def edges(self) -> Iterator[tuple[SpooledEdges, Ids]]:
-        """Return the blocks, each with the id of each key: the key itself."""
+    def edges(self, blocks: list[SpooledEdges]) -> Iterator[tuple[SpooledEdges, Ids]]:
+        """Return blocks, each with the id of each key: the key itself."""
         itself = np.arange(self.nodes, dtype=np.uint32)
-        return ((block, itself) for block in self.blocks)
+        return ((block, itself) for block in blocks)
 
 
-def sought_numbers(read: ReadEdges, partitioning: Partitioning) -> Numbers:
-    """Return the numbers, ascending, that the edges ``read`` have, and those turned round: see `edges_with_ends`.
+def counts_of(blocks: list[SpooledEdges]) -> dict[str, int]:
+    """Return how many edges there are of each split."""
+    found = dict.fromkeys(SPLITS, 0)
+    for block in blocks:
+        found[SPLITS[block.split]] += len(block.src)
+    return found
+
+
+def sought_numbers(read: ReadEdges, removed: RemovedEdges | None, partitioning: Partitioning) -> Numbers:
+    """Return the numbers, ascending, that the edges ``read`` and those to be ``removed`` have, and those turned round: see
+    `edges_with_ends`.
 
     ``partitioning``: of the stored edges; new edges with other nodes are left out.
     """
     rows, p, parts, place = partitioning.rows, partitioning.partitions, [np.empty(0, np.uint64)], read.placed.ids
-    for spooled, ids in read.edges():
-        src, dst = (place[ids[ends]].astype(np.uint64) for ends in (spooled.src, spooled.dst))
+    new = ((place[ids[spooled.src]], place[ids[spooled.dst]]) for spooled, ids in read.edges())
+    for ends in chain(new, () if removed is None else (removed.ends,)):
+        src, dst = (each.astype(np.uint64) for each in ends)
         known = (src < partitioning.nodes) & (dst < partitioning.nodes)
-        (i, src), (j, dst) = (np.divmod(ends[known], np.uint64(rows)) for ends in (src, dst))
+        (i, src), (j, dst) = (np.divmod(each[known], np.uint64(rows)) for each in (src, dst))
         for (a, first), (b, last) in (((i, src), (j, dst)), ((j, dst), (i, src))):
             parts.append(((a * np.uint64(p) + b) * np.uint64(rows) + last) * np.uint64(rows) + first)
     numbers = np.sort(np.concatenate(parts))
@@ -65,39 +78,71 @@ def sought_numbers(read: ReadEdges, partitioning: Partitioning) -> Numbers:
     return distinct
 
 
-def find_related(old: Dataset, sought: Numbers, counted: CountedEdges | None, most: int) -> RelatedEdges | None:
+def find_related(
+    old: Dataset, sought: Numbers, removed: RemovedEdges | None, counted: CountedEdges | None, most: int
+) -> RelatedEdges | None:
     """Read all stored edges, and return those whose numbers are ``sought``; None where they are more than ``most``.
 
-    ``counted``: counts of nodes and relations, to which all stored edges are added; None where they are known.
+    ``removed``: those to be removed; those that are met are marked. ``counted``: counts of nodes and relations, to which all
+    stored edges are added; None where they are known.
     """
-    p, found, count = old.partitioning, list[SpooledEdges](), 0
-    several = old.manifest.relations > 1
+    p, count, several = old.partitioning, 0, old.manifest.relations > 1
+    found = RelatedEdges([], [], old.manifest.nodes, {name: {} for name in old.manifest.edges})
     for name in old.manifest.edges:
         split, edges = SPLITS.index(name), old.edges(name)
         columns = [each for each in edges.columns if several or each != "rel"]
-        for piece in chain.from_iterable(_pieces(each, columns, p.partitions) for each in edges.segments):
-            if counted is not None:
-                counted.add(piece, split, p, several)
-            src, dst, *_ = piece.columns
-            at = edges_with_ends(src, dst, piece.buckets, piece.ends, p.partitions, p.rows, sought)
-            if not len(at):
-                continue
-            src, dst, *beside = (column[at] for column in piece.columns)
-            rel = beside.pop(0) if several else np.zeros(len(at), np.uint32)
-            i, j = np.divmod(piece.buckets[np.searchsorted(piece.ends, at, side="right")], p.partitions)
-            first, last = ((ends + number * p.rows).astype(np.uint32) for ends, number in ((src, i), (dst, j)))
-            found.append(SpooledEdges(split, 0, first, rel, last, carried_words(beside) if beside else None))
-            count += len(at)
-            if count > most:
-                return None
+        for number, (segment, holes) in enumerate(zip(edges.segments_as_written, edges.holes)):
+            before, removed_at, gone = 0, list[Places](), np.empty(0, np.int64) if holes is None else holes.all()
+            for piece in _pieces(segment, columns, p.partitions):
+                if counted is not None:  # a dataset with holes has counts
+                    counted.add(piece, split, p, several)
+                src, dst, *_ = piece.columns
+                at = edges_with_ends(src, dst, piece.buckets, piece.ends, p.partitions, p.rows, sought)
+                at = at[~_among(before + at, gone)]
+                if len(at):
+                    block = _block(piece, at, split, p, several)
+                    kept = np.ones(len(at), bool) if removed is None else removed.keep(block)
+                    found.kept.append(_part(block, kept))
+                    if not kept.all():
+                        found.removed.append(_part(block, ~kept))
+                        removed_at.append(before + at[~kept])
+                before += len(src)
+                count += len(at)
+                if count > most:
+                    return None
+            if removed_at:
+                found.places[name][number] = np.concatenate(removed_at)
     if counted is not None:
         total = old.relation_counts()
         counted.relations[0, : len(total)] = total - counted.relations[1:, : len(total)].sum(0)
-    return RelatedEdges(found, old.manifest.nodes)
+    return found
+
+
+def _block(piece: EdgePiece, at: Places, split: int, p: Partitioning, several: bool) -> SpooledEdges:
+    """Return the edges at these places of a piece. ``several``: whether it has relations."""
+    src, dst, *beside = (column[at] for column in piece.columns)
+    rel = beside.pop(0) if several else np.zeros(len(at), np.uint32)
+    i, j = np.divmod(piece.buckets[np.searchsorted(piece.ends, at, side="right")], p.partitions)
+    first, last = ((ends + number * p.rows).astype(np.uint32) for ends, number in ((src, i), (dst, j)))
+    return SpooledEdges(split, 0, first, rel, last, carried_words(beside) if beside else None)
+
+
+def _part(block: SpooledEdges, which: npt.NDArray[np.bool_]) -> SpooledEdges:
+    carried = None if block.carried is None else block.carried[which]
+    return SpooledEdges(block.split, block.dictionary, block.src[which], block.rel[which], block.dst[which], carried)
+
+
+def _among(places: Places, others: Places) -> npt.NDArray[np.bool_]:
+    """Return which of some places are among others, ascending."""
+    if not len(others):
+        return np.zeros(len(places), bool)
+    found: npt.NDArray[np.bool_] = others[np.minimum(np.searchsorted(others, places), len(others) - 1)] == places
+    return found
 
 
 def _pieces(segment: EdgeBuckets, columns: Sequence[str], partitions: int) -> Iterator[EdgePiece]:
-    """Read all edges of a segment as they lie on disk. Buckets have the numbers that they have among so many ``partitions``."""
+    """Read all edges of a segment as they lie on disk, removed ones too. Buckets have their numbers among so many
+    ``partitions``."""
     own = segment.partitioning.partitions
     for piece in segment.block(range(own), range(own), AT_ONCE, columns):
         yield EdgePiece(piece.buckets // own * partitions + piece.buckets % own, piece.ends, piece.columns)

@@ -1,4 +1,4 @@
-"""Pass `remove` of `update`: which of the edges to remove are stored."""
+"""Passes `unwanted` and `remove` of `update`: which edges are to be removed, and which of these are stored."""
 
 from __future__ import annotations
 
@@ -19,6 +19,21 @@ from marius_lite.preprocess.updating.removed import MEMORY_SHARE, Nodes, Removed
 from marius_lite.preprocess.updating.stored import stored_edges
 
 EXAMPLES = 10
+
+
+@dataclass(frozen=True)
+class Unwanted:
+    """``edges``: the file of the edges to remove, None where there are none. ``unknown`` rows to remove have a node or a relation
+    that the dataset does not have."""
+
+    edges: Path | None
+    unknown: int = 0
+
+    def load(self, options: UpdateOptions) -> RemovedEdges | None:
+        """Return the edges; None where there are none."""
+        if self.edges is None:
+            return None
+        return RemovedEdges.load(self.edges, options.old.manifest.nodes, not options.removed.undirected)
 
 
 @dataclass(frozen=True)
@@ -51,19 +66,20 @@ class Removal:
         return [f"--remove: {self.missing + self.unknown:,} edges are not in the dataset{unknown}{examples}"]
 
 
-def find_removed(site: Site, options: UpdateOptions) -> Removal:
-    """Look for the edges to remove among those that are stored."""
+def read_unwanted(site: Site, options: UpdateOptions) -> Unwanted:
+    """Read the edges to remove."""
     old, file = options.old, site.work / "removed"
     if not options.removed.edges:
-        return Removal(None, dict(old.manifest.edges))
-    if not site.passes.any_of("remove"):
+        return Unwanted(None)
+    if not site.passes.any_of("unwanted"):
         read = read_edges(site, old, options.removed, "-removed", site.work / "bad-removed")
-    removal = site.passes.once("remove", Removal, [file], lambda: _find(options, read, file))
+    unwanted = site.passes.once("unwanted", Unwanted, [file], lambda: _known(options, read, file))
     site.passes.clear([site.work / f"{name}-removed" for name in ("read", "number", "places")])
-    return removal
+    return unwanted
 
 
-def _find(options: UpdateOptions, read: ReadEdges, file: Path) -> Removal:
+def _known(options: UpdateOptions, read: ReadEdges, file: Path) -> Unwanted:
+    """Write the edges that were read and whose nodes and relations are known."""
     old, unknown = options.old, 0
     relations, place = grow_relations(old, read.gathered.relations.names).ids, read.placed.ids
 
@@ -78,13 +94,30 @@ def _find(options: UpdateOptions, read: ReadEdges, file: Path) -> Removal:
             yield src[known], rel[known], dst[known]
 
     memory = options.removed.memory // MEMORY_SHARE
-    removed = RemovedEdges.of(known_edges(), old.manifest.nodes, not options.removed.undirected, memory)
-    left = dict.fromkeys(old.manifest.edges, 0)
-    for spooled, _ in stored_edges(old):
-        left[SPLITS[spooled.split]] += int(np.count_nonzero(removed.keep(spooled)))
-    removed.save(file)
+    RemovedEdges.of(known_edges(), old.manifest.nodes, not options.removed.undirected, memory).save(file)
+    return Unwanted(file, unknown)
+
+
+def find_removed(site: Site, options: UpdateOptions, unwanted: Unwanted) -> Removal:
+    """Look for the edges to remove among all those that are stored."""
+    return site.passes.once("remove", Removal, [], lambda: _find(options, unwanted))
+
+
+def _find(options: UpdateOptions, unwanted: Unwanted) -> Removal:
+    left, removed = dict(options.old.manifest.edges), unwanted.load(options)
+    for spooled, _ in stored_edges(options.old) if removed is not None else ():
+        assert removed is not None
+        left[SPLITS[spooled.split]] -= int(np.count_nonzero(~removed.keep(spooled)))
+    return removal_of(options, unwanted, removed, left)
+
+
+def removal_of(options: UpdateOptions, unwanted: Unwanted, removed: RemovedEdges | None, left: dict[str, int]) -> Removal:
+    """Return what a removal found. ``removed``: those that were met in the dataset are marked. ``left``: edges that stay."""
+    old = options.old
+    if removed is None:
+        return Removal(None, left)
     gone, missing = sum(old.manifest.edges.values()) - sum(left.values()), int(np.count_nonzero(~removed.found))
-    return Removal(file, left, gone, missing, unknown, tuple(_named(old, removed)))
+    return Removal(unwanted.edges, left, gone, missing, unwanted.unknown, tuple(_named(old, removed)))
 
 
 def _named(old: Dataset, removed: RemovedEdges) -> Iterator[str]:

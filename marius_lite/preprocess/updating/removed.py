@@ -40,7 +40,10 @@ class RemovedEdges:
             count += len(src)
             if count * EDGE.itemsize * COPIES > memory:
                 raise MemoryWanted(f"--remove: {count:,} edges and more do not fit their share of --memory: give more")
-        return cls(np.unique(np.concatenate(parts)), nodes, direction)
+        edges = np.concatenate(parts)
+        edges = edges[np.lexsort((edges["rel"], edges["ends"]))]
+        new = (edges["ends"][1:] != edges["ends"][:-1]) | (edges["rel"][1:] != edges["rel"][:-1])
+        return cls(edges[np.concatenate([np.ones(min(1, len(edges)), bool), new])], nodes, direction)
 
     @classmethod
     def load(cls, path: Path, nodes: int, direction: bool) -> RemovedEdges:
@@ -66,6 +69,12 @@ class RemovedEdges:
             left = left[~equal]
             place[left] += 1
         return kept
+
+    @property
+    def ends(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """The nodes of each edge; without a direction in the order of their ids."""
+        first, second = np.divmod(self.edges["ends"], np.uint64(self._nodes))
+        return first, second
 
     def missing(self, most: int) -> Iterator[tuple[int, int, int]]:
         """Return (source, relation, destination) of at most so many edges that were not met."""

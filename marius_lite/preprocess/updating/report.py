@@ -6,7 +6,8 @@ import dataclasses
 from typing import Any
 
 import marius_lite
-from marius_lite.graph.manifest import GROWN, SEGMENTED, Ancestor, Manifest, Segment, training_partitions
+from marius_lite.graph.holes import HOLES
+from marius_lite.graph.manifest import GROWN, HOLED, SEGMENTED, Ancestor, Manifest, Segment, training_partitions
 from marius_lite.graph.report import read_report
 from marius_lite.preprocess.disk.place import checksums
 from marius_lite.preprocess.disk.site import Site
@@ -28,10 +29,12 @@ def grown_manifest(
     knows."""
     old, partitioning = options.old.manifest, edges.partitioning
     sources = {*old.sources, *edges.read.gathered.seen.sources}
+    files = checksums(site.root, site.passes.files)
+    holed = any(f"/{HOLES}/" in name for name in files)
     before = Ancestor(fingerprint=old.fingerprint, nodes=old.nodes, relations=old.relations)
     return old.model_copy(
         update={
-            "format_version": SEGMENTED if edges.segments or names else GROWN,
+            "format_version": HOLED if holed else SEGMENTED if edges.segments or names else GROWN,
             "segments": edges.segments,
             "names": names,
             "program_version": marius_lite.__version__,
@@ -44,7 +47,7 @@ def grown_manifest(
             "training_partitions": training_partitions(old.node_split, old.training, partitioning),
             "self_loops": int(tally.totals[1][0]),
             "sources": sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
-            "files": checksums(site.root, site.passes.files),
+            "files": files,
         }
     ).sealed()
 

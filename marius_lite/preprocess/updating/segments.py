@@ -11,7 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.holes import HOLES
 from marius_lite.graph.ids import names_file
 from marius_lite.graph.manifest import Segment
 from marius_lite.preprocess.disk.passes import Files
@@ -39,23 +41,28 @@ class SegmentPlan:
         return None if self.all == (Segment(name="", nodes=nodes),) else self.all
 
 
-def plan_segments(old: Sequence[Segment], sizes: Sequence[int], added: int, number: int, nodes: int) -> SegmentPlan:
-    """Return what stays where something of size ``added`` is new in version ``number`` with so many ``nodes``."""
-    stay, written = len(old), added
-    while added and stay and sizes[stay - 1] < FACTOR * written:
+def plan_segments(
+    old: Sequence[Segment], sizes: Sequence[int], added: int, number: int, nodes: int, most: int | None = None
+) -> SegmentPlan:
+    """Return what stays where something of size ``added`` is new in version ``number`` with so many ``nodes``. ``most``: how many
+    segments may stay."""
+    stay = len(old) if most is None else most
+    written = added + sum(sizes[stay:])
+    while written and stay and sizes[stay - 1] < FACTOR * written:
         stay -= 1
         written += sizes[stay]
     name = str(number) if stay else ""
-    return SegmentPlan(tuple(old), stay, Segment(name=name, nodes=nodes) if added else None)
+    new = Segment(name=name, nodes=nodes) if added or stay < len(old) else None
+    return SegmentPlan(tuple(old), stay, new)
 
 
-def plan_edges(old: Dataset, split: str, added: int, number: int, nodes: int) -> SegmentPlan:
-    """Return what stays of a split that gets ``added`` edges."""
+def plan_edges(old: Dataset, split: str, added: int, number: int, nodes: int, most: int | None = None) -> SegmentPlan:
+    """Return what stays of a split that gets ``added`` edges. ``most``: how many segments may stay."""
     if split not in old.manifest.edges:
         return SegmentPlan((), 0, Segment(name="", nodes=nodes))
     sizes = [each.total + BUCKET_SIZE * each.partitioning.partitions**2 for each in old.edges(split).segments]
     buckets = old.partitioning.grown(nodes).partitions ** 2
-    return plan_segments(edge_segments(old, split), sizes, added + BUCKET_SIZE * buckets if added else 0, number, nodes)
+    return plan_segments(edge_segments(old, split), sizes, added + BUCKET_SIZE * buckets if added else 0, number, nodes, most)
 
 
 def plan_names(old: Dataset, number: int, nodes: int) -> SegmentPlan:
@@ -71,11 +78,13 @@ def edge_segments(old: Dataset, split: str) -> tuple[Segment, ...]:
     return (old.manifest.segments or {}).get(split) or (Segment(name="", nodes=old.manifest.nodes),)
 
 
-def share_edges(old: Dataset, root: Path, split: str, plan: SegmentPlan) -> Files:
-    """Share the segments of a split that stay with the dataset in ``root``. Returns their files with (size, crc32c)."""
+def share_edges(old: Dataset, root: Path, split: str, plan: SegmentPlan, other_holes: Iterable[int]) -> Files:
+    """Share the segments of a split that stay with the dataset in ``root``, without the holes of those that get ``other_holes``.
+    Returns their files with (size, crc32c)."""
     names = {each.name for each in plan.old[: plan.stay]}
     inside = f"edges/{split}/"
-    found = (name for name in old.manifest.files if name.startswith(inside))
+    not_shared = tuple(f"{holes_folder(split, plan.old[number]).as_posix()}/" for number in other_holes)
+    found = (name for name in old.manifest.files if name.startswith(inside) and not name.startswith(not_shared))
     return _share(old, root, [name for name in found if _segment_of(name[len(inside) :]) in names])
 
 
@@ -84,9 +93,16 @@ def share_names(old: Dataset, root: Path, plan: SegmentPlan) -> Files:
     return _share(old, root, [names_file(each.name) for each in plan.old[: plan.stay]])
 
 
-def share_folder(old: Dataset, root: Path, folder: Path) -> Files:
-    """Share all files in a folder of the dataset."""
-    return _share(old, root, [name for name in old.manifest.files if name.startswith(f"{folder.as_posix()}/")])
+def share_lists(old: Dataset, root: Path, other_holes: bool) -> Files:
+    """Share the in-edge lists of the dataset, without their holes where these become others."""
+    inside, holes = (f"{folder.as_posix()}/" for folder in (ADJACENCY.parent, ADJACENCY / HOLES))
+    found = (name for name in old.manifest.files if name.startswith(inside))
+    return _share(old, root, [name for name in found if not (other_holes and name.startswith(holes))])
+
+
+def holes_folder(split: str, segment: Segment) -> Path:
+    """Return where in a dataset the holes of a segment are."""
+    return Path("edges") / split / segment.name / HOLES
 
 
 def _segment_of(inside: str) -> str:
