@@ -29,6 +29,7 @@ from marius_lite.search.comparing import CosineScorer
 from marius_lite.search.faiss_lists import FaissLists, load_faiss
 from marius_lite.search.index_folder import FOLDER, VECTORS, IndexWriter, identity, place_of
 from marius_lite.search.kinds import IndexPlan, plan_index
+from marius_lite.search.node_names import names_bytes, write_names
 from marius_lite.search.trial import Trial
 from marius_lite.search.vector_index import VectorIndex
 from marius_lite.seeds import generator_for, seed_for
@@ -102,7 +103,8 @@ def _memory(found: Checkpoint, memory: int | str | None) -> int:
 
 def _disk(found: Checkpoint, plan: IndexPlan, model: LinkPredictionModel) -> int:
     code = plan.width // plan.subspace if plan.subspace else 4 * plan.width
-    return found.dataset.manifest.nodes * (code + 8 + (4 * plan.width if model.encoder is not None else 0))
+    vectors = 4 * plan.width if model.encoder is not None else 0
+    return found.dataset.manifest.nodes * (code + 8 + vectors) + names_bytes(found.dataset)
 
 
 class _Indexing:
@@ -180,6 +182,7 @@ class _Indexing:
         writer.write("codes", (codes[order[start : start + PART]] for start in range(0, len(order), PART)))
         writer.write("nodes", iter([order]))
         writer.write("groups", iter([sums]))
+        write_names(writer, self._found.dataset)
 
     def _indexed(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the vectors that lists hold of rows (n, dim)."""

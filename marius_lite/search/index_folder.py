@@ -5,6 +5,7 @@ learned        what faiss has learned: centroids, and the quantizer of codes
 counts         how many nodes each list has, int64
 codes, nodes   the codes and the node ids (int64) of all lists, list after list
 groups         checksums of groups of rows (`storage.row_groups`), uint32
+names, name_ends   the raw ids of all nodes (`search.node_names`); indexes of earlier versions have none
 vectors/       an encoder's vectors, which are nowhere else; a Zarr array like a checkpoint's
 """
 

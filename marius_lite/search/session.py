@@ -26,6 +26,7 @@ from marius_lite.search.comparing import CosineScorer, NodeScorer
 from marius_lite.search.index_folder import IndexOnDisk, is_stale, read_index
 from marius_lite.search.indexed_answers import answer_by_index
 from marius_lite.search.linked import links
+from marius_lite.search.node_names import NodeNames
 from marius_lite.search.vector_index import VectorIndex
 from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
 from marius_lite.tasks.opened_links import read_model
@@ -49,6 +50,7 @@ class Search:
             threads = torch.get_num_threads()
             self._index = VectorIndex.open(self._folder, found.table, found.config.model.dim, threads)
             self._stack.callback(self._index.close)
+        self._names = None if self._folder is None else NodeNames.open(self._folder, found.dataset)
 
     def neighbors(
         self, nodes: Iterable[Any], topk: int = 10, type: str | None = None, known: bool = True
@@ -64,7 +66,7 @@ class Search:
         zeros = np.zeros_like(asked)
         scorer = CosineScorer(self._model) if self._cosine else NodeScorer(self._model)
         found = self._answered(scorer, Asked(zeros, asked, zeros), topk, LeftOut(splits, True, self._chosen(type)))
-        own = raw_ids(self._found.dataset, np.unique(asked))
+        own = self._raw_ids(asked)
         return [{"id": own[node], "neighbors": best} for node, best in zip(asked.tolist(), self._readable(found))]
 
     def answers(
@@ -93,7 +95,7 @@ class Search:
         (rel,) = looked_up("neighbors", place, manifest.relation_ids, "relation", [str(relation)], dataset.lookup_relations)
         left_out = LeftOut([] if known else self._splits, self_loops_are_rare(dataset), self._chosen(type))
         found = self._answered(self._model, Asked(np.full_like(asked, at), asked, np.full_like(asked, rel)), topk, left_out)
-        own, name = raw_ids(dataset, np.unique(asked)), dataset.relation_names()[rel]
+        own, name = self._raw_ids(asked), dataset.relation_names()[rel]
         ends = ({"src": own[node], "rel": name, "dst": None} for node in asked.tolist())
         turned = ({"src": None, "rel": name, "dst": own[node]} for node in asked.tolist())
         return [{**edge, "answers": best} for edge, best in zip(turned if at else ends, self._readable(found))]
@@ -148,7 +150,23 @@ class Search:
         if not raw:
             raise UserError("no nodes: give at least one raw id")
         dataset = self._found.dataset
-        return looked_up("nodes", lines, dataset.manifest.ids, "node", raw, dataset.lookup_nodes)
+        return looked_up("nodes", lines, dataset.manifest.ids, "node", raw, self._ids)
+
+    def _ids(self, raw: list[Any]) -> Ids:
+        """Return the node ids of raw ids, -1 where unknown."""
+        if self._names is None:
+            return self._found.dataset.lookup_nodes(raw)
+        found = self._names.lookup(raw)
+        if (missing := np.flatnonzero(found < 0)).size:
+            found[missing] = self._found.dataset.lookup_nodes([raw[place] for place in missing])
+        return found
+
+    def _raw_ids(self, nodes: Ids) -> dict[int, Any]:
+        """Return node id -> raw id."""
+        distinct = np.unique(nodes)
+        if self._names is None:
+            return raw_ids(self._found.dataset, distinct)
+        return dict(zip(distinct.tolist(), self._names.raw(distinct).to_pylist()))
 
     def _chosen(self, type: str | None) -> Chosen | None:
         """Return which nodes of a partition have a type."""
@@ -165,7 +183,7 @@ class Search:
         return lambda k: types.codes(partitioning.range(k).start, partitioning.range(k).stop) == code
 
     def _readable(self, found: Answers) -> Iterator[list[dict[str, Any]]]:
-        names = raw_ids(self._found.dataset, np.unique(found.nodes[found.nodes >= 0]))
+        names = self._raw_ids(found.nodes[found.nodes >= 0])
         for nodes, scores in zip(found.nodes.tolist(), found.scores.tolist()):
             yield [{"id": names[node], "score": score} for node, score in zip(nodes, scores) if node >= 0]
 

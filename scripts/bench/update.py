@@ -1,0 +1,115 @@
+"""What `marius-lite update` costs beside `marius-lite preprocess`.
+
+    python scripts/bench/update.py --work DIR [--edges 40000000] [--nodes 2000000] [--share 0.01] [--ids int|str] [--rounds 2]
+
+Makes a graph whose nodes are chosen by the square of an even draw, preprocesses it into 8 partitions, and then updates it: with
+the share of new edges and one node in a hundred of them new, `--rounds` times; without as many stored ones, once; and with one
+edge, which costs what does not depend on what is new. Prints for each command processor seconds (all threads, user and system),
+their share of preprocessing, and the bytes of files that share nothing with an older version. Start-up is measured on a graph of
+two edges, and is in none of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import csv
+
+Edges = npt.NDArray[np.int32]
+
+
+class Source:
+    """Edges of a graph, from a seed."""
+
+    def __init__(self, nodes: int):
+        self._rng = np.random.default_rng(0)
+        self._order = self._rng.permutation(nodes).astype(np.int32)
+
+    def draw(self, count: int, new: int = 0) -> Edges:
+        """Return edges, of which so many lead to ``new`` nodes, one to each."""
+        places = (len(self._order) * self._rng.random((count, 2)) ** 2).astype(np.int64)
+        edges = self._order[places]
+        first = len(self._order)
+        edges[self._rng.choice(count, new, replace=False), 1] = np.arange(first, first + new)
+        self._order = np.concatenate([self._order, np.arange(first, first + new, dtype=np.int32)])
+        return edges
+
+
+def write(path: Path, edges: Edges, ids: str) -> Path:
+    """Write edges as an array, or as text with names."""
+    if ids == "int":
+        np.save(path.with_suffix(".npy"), edges)
+        return path.with_suffix(".npy")
+    with csv.CSVWriter(
+        path.with_suffix(".tsv"), TEXT, write_options=csv.WriteOptions(include_header=False, delimiter="\t")
+    ) as file:
+        for part in np.array_split(edges, -(-len(edges) // 1_000_000)):
+            names = [np.char.add("user_", column.astype(str)) for column in part.T]
+            file.write_table(pa.table([pa.array(each) for each in names], schema=TEXT))
+    return path.with_suffix(".tsv")
+
+
+TEXT = pa.schema([("source", pa.string()), ("destination", pa.string())])
+
+
+def processor_seconds(*arguments: object) -> float:
+    """Run a command of marius-lite, and return what it takes of the processors."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "marius_lite", *map(str, arguments)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def written_bytes(version: Path) -> int:
+    """The bytes of files that no other version has."""
+    found = (path.stat() for path in version.rglob("*") if path.is_file() and "versions" not in path.relative_to(version).parts)
+    return sum(each.st_size for each in found if each.st_nlink == 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--edges", type=int, default=40_000_000)
+    parser.add_argument("--nodes", type=int, default=2_000_000)
+    parser.add_argument("--share", type=float, default=0.01)
+    parser.add_argument("--ids", choices=["int", "str"], default="int")
+    parser.add_argument("--rounds", type=int, default=2)
+    a = parser.parse_args()
+    a.work.mkdir(parents=True, exist_ok=True)
+    source, count = Source(a.nodes), int(a.edges * a.share)
+    edges = source.draw(a.edges)
+    gone, whole = write(a.work / "gone", edges[:: int(1 / a.share)], a.ids), write(a.work / "edges", edges, a.ids)
+    del edges
+    small = write(a.work / "small", source.draw(2), a.ids)
+    shutil.rmtree(a.work / "tiny", ignore_errors=True)
+    start = processor_seconds("preprocess", small, "--output", a.work / "tiny")
+    print(
+        f"{a.edges:,} edges ({a.ids}), {a.nodes:,} nodes, load {os.getloadavg()[0]:.1f}; start-up {start:.2f} s in none of these"
+    )
+    dataset = a.work / "dataset"
+    shutil.rmtree(dataset, ignore_errors=True)
+    command = ["preprocess", whole, "--output", dataset, "--partitions", 8, "--memory", "2GB"]
+    anew, version = processor_seconds(*command) - start, 1
+    print(f"  {'preprocess':24}{anew:6.2f} s           {written_bytes(dataset) / 1e6:8.1f} MB")
+    commands = [
+        (f"{count:,} new edges", [write(a.work / f"new{n}", source.draw(count, count // 100), a.ids)]) for n in range(a.rounds)
+    ]
+    commands += [(f"{count:,} removed", ["--remove", gone]), ("1 new edge", [write(a.work / "one", source.draw(1), a.ids)])]
+    for name, files in commands:
+        taken, version = processor_seconds("update", dataset, *files, "--memory", "2GB") - start, version + 1
+        size = written_bytes(dataset / "versions" / str(version))
+        print(f"  {name:24}{taken:6.2f} s  {100 * taken / anew:5.1f} %  {size / 1e6:8.1f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main()
