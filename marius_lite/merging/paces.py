@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SHARPNESS = 0.5
-"""By which part of its first batch a worker's batches change, where it made twice as many updates as the mean, or none. With
-more than 2 sizes would swing."""
+SHARPNESS = 0.3
+"""By which part of its first batch a worker's batches change, where it made twice as many updates as the mean, or none. Sizes
+settle while they are more than half of this part of the first ones. Smaller ones swing, and would the more, the more this is."""
 LEAST = 8
 """No worker's batches become smaller than this part of the first ones."""
 
@@ -27,7 +27,7 @@ class Paces:
 
     @property
     def first(self) -> int:
-        """Nodes of a worker's first batches, with which it has the learning rate of the configuration."""
+        """Nodes of a worker's first batches."""
         return max(1, -(-self.batch // self.workers))
 
     def following(self, sizes: Sequence[int], updates: Sequence[int]) -> list[int]:
@@ -35,6 +35,16 @@ class Paces:
         mean, step = sum(updates) / len(updates), SHARPNESS * self.first / self.between
         least = -(-self.first // LEAST)
         return [round(min(max(size + step * (each - mean), least), self.batch)) for size, each in zip(sizes, updates)]
+
+    def rates(self, sizes: Sequence[int]) -> list[float]:
+        """Return factors of the workers' learning rates, in proportion to the sizes of their batches.
+
+        The mean of them is 1 where each counts as in a merge, by its nodes. So merged weights move as far as those of equal
+        workers: with the first sizes alone as the measure (as in the paper), one that trains nearly all would learn nearly twice
+        as fast beside a slow one as beside an equal one.
+        """
+        measure = sum(sizes) / sum(size**2 for size in sizes)
+        return [size * measure for size in sizes]
 
     def until_merge(self, left: int) -> int:
         """Return how many of the nodes that are ``left`` in an epoch are trained before the next merge.

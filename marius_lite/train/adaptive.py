@@ -90,7 +90,7 @@ class AdaptiveTrainer(TogetherTrainer):
         while left := window.edges - self.state.edges:
             self._meter.begin_step()
             rates = self._set_rates_for(self.state.edges, window.edges)
-            self.parts.optimizer.rate *= self._sizes[self._processes.rank] / self._paces.first
+            self.parts.optimizer.rate *= self._paces.rates(self._sizes)[self._processes.rank]
             number = self.state.cursor.step
             self._tell_all(self._train_until_merge(opened, self._paces.until_merge(left)), rates, window.edges)
             self._meter.end_step(plan.epoch, replace(step, index=number))

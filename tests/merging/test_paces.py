@@ -34,6 +34,14 @@ def test_a_worker_without_updates_gets_smaller_batches_and_none_becomes_empty():
     assert max(sizes) <= 8
 
 
+@pytest.mark.parametrize("sizes", [[100, 100], [180, 20], [7, 1, 1, 3]])
+def test_merged_weights_move_as_far_as_those_of_equal_workers(sizes):
+    rates = Paces(200, len(sizes), 20).rates(sizes)
+    assert [rate / rates[0] for rate in rates] == pytest.approx([size / sizes[0] for size in sizes])
+    assert sum(rate * size for rate, size in zip(rates, sizes)) / sum(sizes) == pytest.approx(1)
+    assert rates == pytest.approx([1, 1]) or sizes != [100, 100]
+
+
 @pytest.mark.parametrize(("nodes", "parts"), [(1, [1]), (399, [399]), (4000, [2000, 2000]), (4600, [2300, 2300])])
 def test_an_epoch_ends_with_a_merge(nodes, parts):
     paces, found = Paces(100, 2, 20), []
