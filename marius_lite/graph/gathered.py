@@ -31,7 +31,7 @@ class NoEdges:
 
     def __init__(self, partitioning: Partitioning):
         self.partitioning = partitioning
-        self.starts = np.zeros(partitioning.partitions + 1, np.int64)
+        self.held = np.zeros(partitioning.partitions, np.int64)
 
     def edge_bytes(self, weights: bool = False) -> int:
         return int(source_dtype(self.partitioning.nodes).itemsize)
