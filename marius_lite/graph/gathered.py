@@ -36,6 +36,9 @@ class NoEdges:
     def edge_bytes(self, weights: bool = False) -> int:
         return int(source_dtype(self.partitioning.nodes).itemsize)
 
+    def merging_bytes(self, weights: bool = False) -> int:
+        return 0
+
     def read(self, k: int, weights: bool = False, own_pages: bool = False, *, relations: bool = True) -> PartitionLists:
         size = self.partitioning.size(k)
         return PartitionLists(np.zeros(size + 1, np.int64), np.empty(0, source_dtype(self.partitioning.nodes)), None)

@@ -11,9 +11,10 @@ from marius_lite.graph.manifest import Manifest
 def unused(manifest: Manifest, config: Config) -> list[str]:
     """Return the parts of the dataset that the run does not use, one line each."""
     carried = manifest.edge_columns or ()
-    advice = " (`sampling.weighted: true` draws neighbours by them)" if config.encodes else ""
     said = {
-        f"edges have weights, which this run does not use{advice}": "weight" in carried and not config.sampling.weighted,
+        "edges have weights, which this run does not use (with `sampling.weighted: true` encoders draw by them)": "weight"
+        in carried
+        and not config.sampling.weighted,
         "edges have times, which training does not use": "time" in carried,
         "nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`)": manifest.features
         is not None

@@ -73,7 +73,7 @@ def index_run(
         measure = "cosine" if cosine else measure_of(model)
         place = place_of(found.run.path, measure)
         plan = plan_index(kind, found.dataset.manifest.nodes, found.config.model.dim, budget)
-        files.require_space(place, _disk(found, plan, model), "the index")
+        files.require_space(place, _disk(found, plan), "the index")
         files.make_folder(place.parent)
         remove_scratch(found.run.path, SCRATCH)
         with files.lock(found.run.path / FOLDER / "lock"), scratch(found.run.path, SCRATCH) as room:
@@ -101,9 +101,9 @@ def _memory(found: Checkpoint, memory: int | str | None) -> int:
         raise UserError(f"--memory: {error}") from None
 
 
-def _disk(found: Checkpoint, plan: IndexPlan, model: LinkPredictionModel) -> int:
+def _disk(found: Checkpoint, plan: IndexPlan) -> int:
     code = plan.width // plan.subspace if plan.subspace else 4 * plan.width
-    vectors = 4 * plan.width if model.encoder is not None else 0
+    vectors = 0 if found.stored_vectors else 4 * plan.width
     return found.dataset.manifest.nodes * (code + 8 + vectors) + names_bytes(found.dataset)
 
 
@@ -118,10 +118,10 @@ class _Indexing:
     def write(self, writer: IndexWriter, sample: int, recall: float) -> dict[str, Any]:
         """Write all files of the index. Returns what it is. ``sample``: from how many vectors the lists are learned."""
         found, encoder, plan = self._found, self._model.encoder, self._plan
-        table = found.table
-        if encoder is not None:
+        table = found.stored_vectors
+        if table is None:
+            assert encoder is not None
             table = write_vectors(found.dataset, found.config, encoder, found.table, writer.path / VECTORS)
-        assert table is not None
         trial = Trial.drawn(found, self._model, self._cosine)
         lists = self._learned(table, sample, trial)
         self._write_lists(writer, table, lists, trial)
@@ -130,7 +130,7 @@ class _Indexing:
             **identity(found),
             "measure": self._measure,
             "plan": asdict(plan),
-            "rows": "checkpoint" if encoder is None else VECTORS,
+            "rows": "checkpoint" if found.stored_vectors else VECTORS,
         }
         del lists
         made = writer.finished({**facts, "probing": [1, 1], "recall": {}})

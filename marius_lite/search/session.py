@@ -116,11 +116,11 @@ class Search:
     def _pages(self) -> Pages:
         """All rows, or an encoder's vectors: those of the index, or made now."""
         found, config, encoder = self._found, self._found.config, self._model.encoder
-        if self._index is not None or encoder is None:
-            table = self._index.table if self._index is not None else found.table
-            assert table is not None
+        table = self._index.table if self._index is not None else found.stored_vectors
+        if table is not None:
             buffer = self._stack.enter_context(rows_behind(table, config, found.memory.slots))
         else:
+            assert encoder is not None
             made = vector_rows(found.dataset, config, encoder, found.table, found.memory, found.run.path)
             buffer = self._stack.enter_context(made)
         return Pages(buffer, found.dataset.partitioning, config.model.dim)

@@ -39,6 +39,11 @@ class Checkpoint:
     table: RowTable | None
     _stack: ExitStack = field(repr=False)
 
+    @property
+    def stored_vectors(self) -> RowTable | None:
+        """The table of all nodes' vectors: the learned rows. None where an encoder makes vectors."""
+        return None if self.config.encodes else self.table
+
     def close(self) -> None:
         self._stack.close()
 
