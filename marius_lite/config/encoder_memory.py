@@ -17,6 +17,8 @@ HOLES = 1.5
 """How much more heap the values of layers take than their own bytes. Blocks of always other sizes leave holes between them."""
 ROWS_REBUILT, GROUPS_REBUILT = 5, 7
 """How many copies of rows, and of one group of them, reversible couplings have at a time."""
+EDGE_BYTES, LEFT_OUT_BYTES = 24, 20
+"""Bytes of a sampled edge on the host; and more of one that may be left out: a random number, a place, and what is kept."""
 MOST_SAMPLED, THREADS_LEFT = 12, 3
 """Batches that are sampled at the same time for a GPU, at most, and threads that have other work then."""
 FANOUTS = (15, 10, 5)
@@ -67,6 +69,12 @@ def fanouts_of(config: Config) -> tuple[Fanout, ...]:
 def uniform(config: Config) -> bool:
     """Return whether all neighbours of a node are drawn alike, neither by relation nor by weight."""
     return not config.sampling.weighted and all(isinstance(fanout, int) for fanout in fanouts_of(config))
+
+
+def may_leave_out(config: Config) -> bool:
+    """Return whether batches leave sampled edges out, see `config.edge_dropout`. It need not be resolved."""
+    asked = config.sampling.edge_dropout
+    return config.sampling.refresh_epochs > 1 if asked == "auto" else asked > 0
 
 
 def samples_on_device(config: Config) -> bool:
@@ -147,7 +155,8 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
     elif ":" in model.encoder:
         rows += width * (4 + max(3 - copies, 0)) * nodes[-1]
     kept = int(HOLES * _values(config, nodes, drawn, sizes))
-    return 4 * rows + kept + 24 * edges + _keys(config, edges) + _labels(config, sizes)
+    edge = EDGE_BYTES + (LEFT_OUT_BYTES if may_leave_out(config) else 0)
+    return 4 * rows + kept + edge * edges + _keys(config, edges) + _labels(config, sizes)
 
 
 def encoder_device_bytes(config: Config, sizes: EncoderSizes, cached: int) -> dict[str, int]:

@@ -195,6 +195,11 @@ class SamplingSection(Section):
         description="epochs that train the same batches and neighbours before both are drawn anew. Above 1, rows that come from "
         "disk are put in order once for all of them, as far as storage.packs_disk holds them",
     )
+    edge_dropout: Annotated[float, Field(ge=0.0, lt=1.0)] | Auto = Field(
+        "auto",
+        description="share of a batch's sampled edges that are left out, others each time that it is trained (on the CPU). "
+        "auto: 0, or 0.3 where samples serve several epochs, which an encoder else learns by heart",
+    )
     weighted: bool = Field(
         False, description="draw neighbours in proportion to the weights of their edges; only -1 takes edges of weight 0"
     )

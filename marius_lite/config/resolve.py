@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from marius_lite.config import lanes
 from marius_lite.config.clusters import as_batches
+from marius_lite.config.edge_dropout import edge_dropout
 from marius_lite.config.encoder_memory import encoder_device_bytes, encoder_graph_bytes, fanouts_of, resident, samples_on_device
 from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
@@ -119,7 +120,12 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
             "window_edges": memory.window_edges,
         },
         "loss": {"name": value(config.loss.name, planning.loss(facts))},
-        "sampling": {"fanouts": _fanouts(config), "scope": found.scope, "lists": found.lists},
+        "sampling": {
+            "fanouts": _fanouts(config),
+            "scope": found.scope,
+            "lists": found.lists,
+            "edge_dropout": edge_dropout(config),
+        },
         "model": {"inputs": inputs_of(config, facts)},
         "regularizer": {"weight": regularizer_weight(config, facts)},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marius_lite.config import clusters, lanes, layerwise, reversible
+from marius_lite.config import clusters, edge_dropout, lanes, layerwise, reversible
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import uniform
 from marius_lite.config.model_sections import LossSection, ModelSection
@@ -75,6 +75,7 @@ def _rules(config: Config) -> Rules:
         *clusters.rules(config),
         *lanes.rules(config),
         *reversible.rules(config),
+        *edge_dropout.rules(config),
         (
             model.encoder != "none"
             and config.sampling.fanouts != "auto"

@@ -113,9 +113,10 @@ class Layers:
             rows = MappedRows(data, layer)
         assert dataset.adjacency is not None
         lists = _Checked(dataset.adjacency, check)
+        give_back()  # the buffers in which the layer before was trained
         table = infer(gathering, rows, lists, dataset.partitioning, inference_bytes(config), path, self._degrees)
         files.remove_tree(self._folder / f"layer-{place - 1}")
-        give_back()  # training has buffers of its own
+        give_back()  # what follows is trained in buffers of its own
         torch.manual_seed(seed_for(config.training.seed, "head", place))
         return GatheredDataset(dataset, table, gathering.widths[-1]), row_model(self._encoder, place, self._classes)
 

@@ -27,4 +27,5 @@ def represent(
     neighbourhoods = open_neighbourhoods(accelerator, dataset, config, encoder.asks_for_degrees)
     pads = accelerator is not None and accelerator.recurring and recurs(config)
     device = next((weight.device for weight in encoder.parameters()), "cpu")
-    return Encoded(rows, encoder, neighbourhoods, normalization(dataset, config, device), dropout, pads)
+    left_out = float(config.sampling.edge_dropout)
+    return Encoded(rows, encoder, neighbourhoods, normalization(dataset, config, device), dropout, pads, left_out)

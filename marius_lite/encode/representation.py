@@ -20,6 +20,7 @@ from marius_lite.device.cache import HOT_SAMPLE
 from marius_lite.encode.layer_graph import graph_arrays, layer_graph
 from marius_lite.encode.neighbourhoods import Neighbourhoods
 from marius_lite.nn.dropout import dropout
+from marius_lite.nn.edge_dropout import without_edges
 from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.nn.inputs import Normalize
 from marius_lite.nn.seeding import seed_torch
@@ -112,6 +113,7 @@ class Encoded:
 
     Each node is encoded once, wherever it stands. ``normalize``: see `nn.inputs`. ``dropout``: the share of the
     input's numbers set to zero. ``pads``: whether samples of nodes get sizes that recur, so that a device can repeat the work.
+    ``edge_dropout``: the share of sampled edges that each training of a batch leaves out.
     """
 
     def __init__(
@@ -122,8 +124,9 @@ class Encoded:
         normalize: Normalize,
         dropout: float = 0.0,
         pads: bool = False,
+        edge_dropout: float = 0.0,
     ):
-        self.rows, self.pads = rows, pads
+        self.rows, self.pads, self._edge_dropout = rows, pads, edge_dropout
         self._encoder, self._neighbourhoods, self._normalize, self._dropout = encoder, neighbourhoods, normalize, dropout
         self._weights = [weight for weight in encoder.parameters() if weight.requires_grad]
         self._device = self._weights[0].device if self._weights else torch.device("cpu")
@@ -176,7 +179,10 @@ class Encoded:
         inputs = self._normalize(x)
         if self._dropout:
             inputs = dropout(inputs, self._dropout)
-        encoded = self._encoder(inputs, layer_graph(prepared.sample, arrived, prepared.arrays))[: prepared.seeds]
+        graph = layer_graph(prepared.sample, arrived, prepared.arrays)
+        if self._edge_dropout:
+            graph = without_edges(graph, self._edge_dropout)
+        encoded = self._encoder(inputs, graph)[: prepared.seeds]
 
         def backward(grads: Sequence[Tensor]) -> Sequence[Tensor]:
             asked = [*self._weights, x] if x.requires_grad else self._weights

@@ -22,13 +22,19 @@ def dropout(values: torch.Tensor, probability: float) -> torch.Tensor:
     return out
 
 
+def kept_of(count: int, probability: float) -> torch.Tensor:
+    """Return which of so many numbers are kept, bool (count,), on the CPU. It is drawn from torch's global generator."""
+    bits = torch.empty(-(-count * 2 // 8), dtype=torch.int64).random_(-(1 << 63), None)
+    kept: torch.Tensor = bits.view(torch.int16)[:count] >= round(probability * LEVELS) - LEVELS // 2
+    return kept
+
+
 class _Dropped(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: torch.Tensor, probability: float) -> torch.Tensor:
         dropped = round(probability * LEVELS)
         ctx.scale = LEVELS / (LEVELS - dropped) if dropped < LEVELS else 0.0
-        bits = torch.empty(-(-values.numel() * 2 // 8), dtype=torch.int64).random_(-(1 << 63), None)
-        ctx.kept = bits.view(torch.int16)[: values.numel()].view(values.shape) >= dropped - LEVELS // 2
+        ctx.kept = kept_of(values.numel(), probability).view(values.shape)
         kept_values: torch.Tensor = values * ctx.kept
         return kept_values.mul_(ctx.scale)
 

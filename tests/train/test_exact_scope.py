@@ -114,6 +114,28 @@ def test_samples_may_serve_several_epochs(cli, communities, tmp_path, monkeypatc
     assert (weights["5.0.0"], losses) == (expected[0]["5.0.0"], expected[1])
 
 
+def test_edges_are_left_out_where_samples_serve_several_epochs(cli, communities, tmp_path, capfd):
+    """By default there alone, others each time; a run from before goes on without."""
+    kept, run = ("training.epochs=2", "sampling.refresh_epochs=2", "sampling.scope=exact", "storage.capacity=8"), tmp_path / "run"
+    whole = train(cli, communities, tmp_path / "whole", *kept, "sampling.edge_dropout=0")
+    assert train(cli, communities, run, *kept)[1] != whole[1]
+    assert train(cli, communities, tmp_path / "said", *kept, "sampling.edge_dropout=0.3") == bits(run)
+    train(cli, communities, tmp_path / "old", *kept, "sampling.edge_dropout=0", "training.epochs=1")
+    record = tmp_path / "old" / "config.yaml"
+    text = re.sub(r"\n    edge_dropout: 0.0", "", record.read_text())
+    record.write_text(re.sub(r"\nchecksum:.*", "\nchecksum: none", text))
+    assert "edge_dropout" not in record.read_text()
+    assert cli("resume", tmp_path / "old", "--set", "training.epochs=2") == 0
+    assert bits(tmp_path / "old")[1] == whole[1]
+    for more, said in (
+        (("sampling.edge_dropout=0.1", "training.method=layerwise"), "nothing is sampled, remove it"),
+        (("sampling.edge_dropout=1.0",), "less than 1"),
+    ):
+        capfd.readouterr()
+        assert cli("train", communities, "--run", tmp_path / "refused", *options(*more)) == 2
+        assert said in capfd.readouterr().err
+
+
 def test_staleness_changes_nothing_that_is_only_read(cli, communities, tmp_path):
     few = train(cli, communities, tmp_path / "few", *FEW, "training.epochs=2", "training.staleness=3")
     assert few == train(cli, communities, tmp_path / "all", *ALL, "training.epochs=2")
