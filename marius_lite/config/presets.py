@@ -17,6 +17,7 @@ PRESETS = {
     "kg": "knowledge graphs of any size",
     "kg-large": "graphs whose rows are large beside the memory",
     "social": "graphs of one relation, with a direction or without",
+    "encoder": "links through an encoder",
     "sage": "classes of nodes with features, sampled neighbourhoods",
     "gcn": "classes of nodes with features, small graphs",
     "plain": "the defaults of docs/configuration.md, whatever the dataset",
@@ -78,7 +79,7 @@ def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
         ("gcn", shape.classified and shape.nodes <= FEW_NODES and not shape.unlike, kind),
         ("sage", True, kind + (", linked to nodes of other classes" if shape.unlike else "")),
         # The others are for learned rows alone: with kg's and kg-small's settings GraphSAGE learned next to nothing of links.
-        ("plain", shape.encoded, f"{relations}; {nodes}, links through an encoder"),
+        ("encoder", shape.encoded, f"{relations}; {nodes}, links through an encoder"),
         ("social", shape.relations <= 1 and _fits("social", shape), f"{nodes}, one relation"),
         (
             "kg-small",

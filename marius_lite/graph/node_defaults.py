@@ -9,11 +9,14 @@ from typing import Any
 from marius_lite.config import presets
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
+from marius_lite.graph.likeness import likeness
 from marius_lite.log import log
 
 UPDATES = {"gcn": 500, "sage": 1000}
 """The presets that are changed, and the steps of the optimizer that a run with them may take at least, where validation does not
 stop it before. The rate of sage is a third of that of gcn."""
+FEW_OF_CLASS = 20
+"""Training nodes of a class below which sage is often far behind gcn."""
 NORMALIZE = "model.normalize_features"
 
 
@@ -26,7 +29,21 @@ def node_settings(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[
     if name == file or name not in UPDATES or over.get("task") not in (None, presets.NODES):
         return []
     preset = presets.read(name, None)
+    _say_few(dataset, name)
     return [*_features(dataset, preset, over), *_epochs(dataset, preset, over, UPDATES[name])]
+
+
+def _say_few(dataset: Dataset, name: str) -> None:
+    """Say that sage, which learns of a node and of its neighbours apart, needs more training nodes than there are."""
+    trained, classes = dataset.node_counts.get("train", 0), dataset.labels.classes if dataset.labels is not None else 0
+    if name != "sage" or not 0 < trained < FEW_OF_CLASS * classes:
+        return
+    alike = likeness(dataset)
+    if alike is None or alike >= presets.ALIKE:
+        log.info(
+            f"{trained:,} training nodes of {classes:,} classes are few for {presets.PREFIX}sage: where linked nodes are often "
+            f"of one class, {presets.PREFIX}gcn is usually better"
+        )
 
 
 def _given(over: Mapping[str, Any], section: str) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite import files
+from marius_lite.log import log
 from marius_lite.tasks import task_of
 from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
 
@@ -27,7 +28,13 @@ def evaluate_run(
     ``dataset``: where the run's dataset is, if it was moved. Raises UserError where there is no such checkpoint or dataset.
     """
     with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as opened:
-        return _written(opened, split, task_of(opened.config).evaluate(opened, split, exclude_self))
+        result = task_of(opened.config).evaluate(opened, split, exclude_self)
+        if not result.get("count", 1):
+            log.warning(
+                f"the dataset has nothing in its split {split}, so there are no figures: choose another split, or preprocess "
+                "with --split, or with files for --valid and --test"
+            )
+        return _written(opened, split, result)
 
 
 def _written(checkpoint: Checkpoint, split: str, result: dict[str, Any]) -> dict[str, Any]:

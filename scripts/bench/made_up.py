@@ -3,9 +3,9 @@
     python scripts/bench/made_up.py [--graphs weak,social] [--seeds 0,1,2] [--recipes "default;4 resident"] [--peers yes|no]
                                     [--work FOLDER] [--table FILE]
 
-Each row is a graph of `made_up_graphs.py`, a recipe and the test figure by seed: filtered MRR, accuracy or micro F1, and the
-epochs. Recipes are what a user types. Peers are written in plain PyTorch and PyTorch Geometric, and look at everything at once.
-`oracle` knows how the graph was made, `popularity` ranks by counts of training edges.
+Each row is a graph of `made_up_graphs.py` or `made_up_nodes.py`, a recipe and the test figure by seed: filtered MRR, accuracy or
+micro F1, and the epochs. Recipes are what a user types. Peers are written in plain PyTorch and PyTorch Geometric, and look at
+everything at once. `oracle` knows how the graph was made, `popularity` ranks by counts of training edges.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from made_up_graphs import LINKS, NODES, Links, Nodes
+from made_up_graphs import LINKS, Links
+from made_up_nodes import NODES, Nodes
 from torch.nn import functional as F
 
 from marius_lite.cli.main import run
@@ -43,6 +44,7 @@ OF_LINKS: dict[str, list[str]] = {
     "plain": ["--config", "preset:plain"],
     "plain, 4 resident": ["--config", "preset:plain", *QUARTER],
     "plain, 4 lanes": ["--config", "preset:plain", "--set", "scale.ranks=4"],
+    "2 lanes": ["--set", "scale.ranks=2"],
     "sage": ["--set", "model.encoder=sage"],
     "sage, 4 resident": ["--set", "model.encoder=sage", *QUARTER],
 }
@@ -183,7 +185,12 @@ def peers_of_links(graph: Links, seed: int) -> dict[str, float]:
     result = {"popularity": ranked(lambda q, _, forward: counts[2 * forward // 2].expand(len(q), -1), splits, 2, graph.nodes)}
     oracle = graph.oracle
     if oracle is not None:
-        known = lambda q, r, forward: torch.from_numpy(oracle(q.numpy(), r.numpy(), forward))  # noqa: E731
+        chance = torch.Generator().manual_seed(seed)
+
+        def known(q: torch.Tensor, r: torch.Tensor, forward: bool) -> torch.Tensor:
+            scores = torch.from_numpy(oracle(q.numpy(), r.numpy(), forward))
+            return scores + 1e-9 * torch.rand(scores.shape, generator=chance)  # what it cannot tell apart, it orders by chance
+
         result["oracle"] = ranked(known, splits, 2, graph.nodes)
     tried = [peer_links(graph, seed, n3, graph.relations == 1) for n3 in (0.03,)]
     return {**result, "peer": max(tried)[1]}

@@ -1,4 +1,4 @@
-"""The graphs of `made_up.py`: kinds that published collections lack, each with a structure that is known.
+"""The graphs of links of `made_up.py`: kinds that published collections lack, each with a structure that is known.
 
 Raw ids are drawn anew, but where a kind is about ids. Every kind is a function of (seed).
 """
@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 SPLIT = (0.8, 0.1, 0.1)
-WIDTH = 64
-"""Features of a node."""
 
 
 @dataclass
@@ -30,16 +28,6 @@ class Links:
     splits: list[Array]
     oracle: Callable[[Array, Array, bool], Array] | None = None
     options: list[str] = field(default_factory=list)
-
-
-@dataclass
-class Nodes:
-    """A graph with features and classes. ``splits``: nodes to train on, validate and test. Edges are stored both ways."""
-
-    edges: Array
-    x: Array
-    y: Array
-    splits: list[Array]
 
 
 def dealt(edges: Array, rng: np.random.Generator) -> list[Array]:
@@ -84,10 +72,10 @@ def knowledge(seed: int, nodes: int = 2000, groups: int = 200, edges: int = 3000
     return Links(nodes, len(maps), dealt(np.concatenate(parts), rng), oracle)
 
 
-def rare(seed: int) -> Links:
+def rare(seed: int, relations: int = 300) -> Links:
     """`knowledge` with 300 relations, most of them with some edges alone; 200 nodes that training has once or never."""
     rng = np.random.default_rng(seed)
-    nodes, groups, relations = 2000, 100, 300
+    nodes, groups = 2000, 100
     members = rng.permutation(nodes)[: 18 * groups].reshape(groups, -1)
     of = np.full(nodes, -1)
     of[members] = np.arange(groups)[:, None]
@@ -97,7 +85,48 @@ def rare(seed: int) -> Links:
     edges = np.stack([source, relation, in_group(members, maps[relation, of[source]], rng)], 1)
     left = np.flatnonzero(of < 0)
     edges[: len(left), 0] = left
-    return Links(nodes, relations, dealt(edges, rng))
+
+    def oracle(known: Array, relation: Array, forward: bool) -> Array:
+        own = of[known]
+        group = maps[relation, own] if forward else np.argsort(maps, 1)[relation, own]
+        return np.where((own >= 0)[:, None], of[None] == group[:, None], False).astype(float)
+
+    return Links(nodes, relations, dealt(edges, rng), oracle)
+
+
+def apart(seed: int, size: int = 8, count: int = 200) -> Links:
+    """Small worlds without a link between them: of the pairs in each, six of ten are linked."""
+    rng = np.random.default_rng(seed)
+    of = rng.permutation(np.repeat(np.arange(count), size))
+    pairs = np.array([(a, 0, b) for g in range(count) for a in np.flatnonzero(of == g) for b in np.flatnonzero(of == g) if a < b])
+    kept = pairs[rng.random(len(pairs)) < 0.6]
+
+    def oracle(known: Array, _: Array, forward: bool) -> Array:
+        return (of[None] == of[known][:, None]).astype(float)
+
+    return Links(size * count, 1, dealt(kept, rng), oracle, ["--undirected"])
+
+
+def drift(seed: int, nodes: int = 1000, groups: int = 100, edges: int = 15_000) -> Links:
+    """What a group is linked to changes once, each group at its own time. Splits are by time: the last tenth is the test."""
+    rng = np.random.default_rng(seed)
+    members = rng.permutation(nodes).reshape(groups, -1)
+    of = np.empty(nodes, int)
+    of[members] = np.arange(groups)[:, None]
+    before, after, turn = rng.permutation(groups), rng.permutation(groups), rng.random(groups)
+    when = np.sort(rng.random(edges))
+    source = rng.integers(nodes, size=edges)
+    group = of[source]
+    to = np.where(when < turn[group], before[group], after[group])
+    rows = np.stack([source, np.zeros(edges, int), in_group(members, to, rng)], 1)
+    _, first = np.unique(rows, axis=0, return_index=True)
+    rows = rows[np.sort(first)]
+    now = np.where(turn > 0.95, before, after)
+
+    def oracle(known: Array, _: Array, forward: bool) -> Array:
+        return (now[of[known]][:, None] == of[None] if forward else now[of][None] == of[known][:, None]).astype(float)
+
+    return Links(nodes, 1, np.split(rows, [int(0.8 * len(rows)), int(0.9 * len(rows))]), oracle)
 
 
 def latent(seed: int, users: int = 1500, items: int = 1000, edges: int = 30_000) -> Links:
@@ -200,114 +229,15 @@ def repeated(seed: int, nodes: int = 2000, groups: int = 80) -> Links:
 
 LINKS: dict[str, Callable[[int], Links]] = {
     "knowledge": knowledge,
+    "tiny": lambda seed: knowledge(seed, nodes=50, groups=10, edges=60),
     "rare": rare,
+    "many-relations": lambda seed: rare(seed, relations=3000),
+    "apart": apart,
+    "drift": drift,
     "latent": latent,
     "citations": citations,
     "lattice": lattice,
     "social": social,
     "hub": hub,
     "repeated": repeated,
-}
-
-
-def classed(
-    seed: int,
-    *,
-    nodes: int = 3000,
-    classes: int = 8,
-    signal: float = 1.0,
-    same: float = 0.8,
-    shares: Array | None = None,
-    train: float = 0.1,
-    step: int = 0,
-) -> Nodes:
-    """Classes of nodes. A link leads with the chance ``same`` to the class ``step`` further, else anywhere.
-
-    ``signal``: how far the means of the features of classes are apart, in standard deviations of one number.
-    """
-    rng = np.random.default_rng(seed)
-    y = rng.choice(classes, nodes, p=shares)
-    members = [np.flatnonzero(y == c) for c in range(classes)]
-    source = rng.integers(nodes, size=4 * nodes)
-    near = np.array([rng.choice(members[c]) for c in (y[source] + step) % classes])
-    target = np.where(rng.random(len(source)) < same, near, rng.integers(nodes, size=len(source)))
-    means = rng.normal(size=(classes, WIDTH)) * signal / np.sqrt(2 * WIDTH)
-    x = (means[y] + rng.normal(size=(nodes, WIDTH))).astype(np.float32)
-    order = rng.permutation(nodes)
-    at = [int(train * nodes), int((train + 0.2) * nodes)]
-    return Nodes(np.stack([source, target], 1), x, y, np.split(order, at))
-
-
-def in_order(graph: Nodes) -> Nodes:
-    """The graph with ids in the order of classes."""
-    order = np.argsort(graph.y, kind="stable")
-    called = np.argsort(order)
-    return Nodes(called[graph.edges], graph.x[order], graph.y[order], [called[part] for part in graph.splits])
-
-
-def two_hops(seed: int, nodes: int = 2000, classes: int = 4) -> Nodes:
-    """People and the pages they read. Pages have no features; a person's class is seen at other readers alone."""
-    graph = classed(seed, nodes=nodes, classes=classes, signal=1.5)
-    rng = np.random.default_rng(seed + 1)
-    pages = nodes
-    topic = rng.integers(classes, size=pages)
-    by = [np.flatnonzero(topic == c) for c in range(classes)]
-    person = np.repeat(np.arange(nodes), 6)
-    page = np.where(
-        rng.random(len(person)) < 0.8, [rng.choice(by[c]) for c in graph.y[person]], rng.integers(pages, size=len(person))
-    )
-    x = np.concatenate([graph.x, np.zeros((pages, graph.x.shape[1]), np.float32)])
-    y = np.concatenate([graph.y, np.full(pages, -1)])
-    return Nodes(np.stack([person, nodes + page], 1), x, y, graph.splits)
-
-
-def several(seed: int) -> Nodes:
-    """Each node has any of 12 classes, one and a half on average; links lead to nodes that share one."""
-    rng = np.random.default_rng(seed)
-    nodes, classes = 3000, 12
-    y = rng.random((nodes, classes)) < 1.5 / classes
-    y[np.arange(nodes), rng.integers(classes, size=nodes)] = True
-    members = [np.flatnonzero(y[:, c]) for c in range(classes)]
-    source = rng.integers(nodes, size=4 * nodes)
-    near = np.array([rng.choice(members[rng.choice(np.flatnonzero(y[s]))]) for s in source])
-    target = np.where(rng.random(len(source)) < 0.8, near, rng.integers(nodes, size=len(source)))
-    x = (y @ rng.normal(size=(classes, WIDTH)) / 4 + rng.normal(size=(nodes, WIDTH))).astype(np.float32)
-    return Nodes(np.stack([source, target], 1), x, y.astype(np.int8), np.split(rng.permutation(nodes), [300, 900]))
-
-
-def one_region(seed: int) -> Nodes:
-    """Regions, each with all classes; training and validation nodes are of one region, test nodes of the others."""
-    rng = np.random.default_rng(seed)
-    parts = [classed(seed + 10 * k, nodes=1500, classes=5, signal=0) for k in range(4)]
-    means = rng.normal(size=(5, 64)) * 1.2 / np.sqrt(128)
-    edges = np.concatenate([part.edges + 1500 * k for k, part in enumerate(parts)])
-    across = rng.integers(6000, size=(600, 2))
-    y = np.concatenate([part.y for part in parts])
-    x = np.concatenate([part.x for part in parts]) + means[y].astype(np.float32)
-    first = rng.permutation(1500)
-    return Nodes(np.concatenate([edges, across]), x, y, [first[:750], first[750:], np.arange(1500, 6000)])
-
-
-def isolated(seed: int) -> Nodes:
-    """A third of the nodes has no edge: their features are all there is."""
-    graph = classed(seed, signal=3.0)
-    alone = np.random.default_rng(seed + 2).random(len(graph.y)) < 1 / 3
-    return Nodes(graph.edges[~alone[graph.edges].any(1)], graph.x, graph.y, graph.splits)
-
-
-NODES: dict[str, Callable[[int], Nodes]] = {
-    "strong": lambda seed: classed(seed, signal=3.0),
-    "weak": lambda seed: classed(seed, signal=1.0),
-    "scaled": lambda seed: (lambda g: Nodes(g.edges, 100 * g.x + 50, g.y, g.splits))(classed(seed, signal=2.0)),
-    "other-class": lambda seed: classed(seed, signal=2.0, step=1),
-    "any-class": lambda seed: classed(seed, signal=2.0, same=0.0),
-    "rare-classes": lambda seed: classed(
-        seed, signal=2.0, shares=np.array([0.8, 0.1, 0.05, 0.02, 0.01, 0.01, 0.005, 0.005]), train=0.2
-    ),
-    "sorted": lambda seed: in_order(classed(seed, signal=1.0)),
-    "few-trained": lambda seed: classed(seed, signal=1.5, train=0.02),
-    "two-hops": two_hops,
-    "several": several,
-    "one-region": one_region,
-    "isolated": isolated,
 }

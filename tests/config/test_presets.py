@@ -19,7 +19,7 @@ def test_every_preset_is_valid(name):
     assert (config == load()) == (name == "plain")
 
 
-@pytest.mark.parametrize("name", ["kg-small", "kg", "kg-large", "social", "plain"])
+@pytest.mark.parametrize("name", ["kg-small", "kg", "kg-large", "social", "encoder", "plain"])
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_every_decoder_finds_settings_that_fit_it(name, decoder):
     assert load(f"preset:{name}", [f"model.decoder={decoder}"]).model.decoder == decoder
@@ -69,7 +69,7 @@ def test_each_kind_of_graph_gets_its_own(shape, expected):
         (replace(SMALL, classified=True), "link_prediction", "kg-small"),
         (SMALL, "link_prediction", "kg-small"),
         (SMALL, "node_classification", "sage"),  # gcn divides features, which there may not be
-        (replace(SMALL, encoded=True), "link_prediction", "plain"),
+        (replace(SMALL, encoded=True), "link_prediction", "encoder"),
         (replace(SMALL, encoded=True, classified=True), "node_classification", "gcn"),
         (SMALL, "poetry", "plain"),
     ],

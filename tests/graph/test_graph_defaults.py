@@ -72,10 +72,11 @@ def test_another_task_takes_the_preset_that_suits_it_and_says_why(request, caplo
     assert f"`task` is {task}, though the dataset suggests {suggested}" in caplog.text
 
 
-def test_links_through_an_encoder_have_the_defaults_and_it_is_said(surrounded, caplog):
+def test_links_through_an_encoder_have_a_preset_of_their_own_and_it_is_said(surrounded, caplog):
     with caplog.at_level(logging.INFO, "marius_lite"):
-        assert config_for(Dataset.open(surrounded), None, ["model.encoder=sage"]) == load(None, ["model.encoder=sage"])
-    assert "settings of preset:plain (3 relations; 300 nodes, links through an encoder)" in caplog.text
+        config = config_for(Dataset.open(surrounded), None, ["model.encoder=gcn"])
+    assert config == load("preset:encoder", ["model.encoder=gcn"])
+    assert "settings of preset:encoder (3 relations; 300 nodes, links through an encoder)" in caplog.text
 
 
 @pytest.mark.parametrize(("preset", "biases"), [("social", True), ("kg-large", False)])

@@ -80,3 +80,10 @@ def test_few_training_nodes_have_more_epochs(classed, sets, epochs, caplog):
 
 def test_links_are_not_spoken_of(classed):
     assert config_for(classed(DENSE), "preset:sage", ["task=link_prediction"]).training.epochs == 50
+
+
+@pytest.mark.parametrize(("preset", "trained", "said"), [("sage", 20, True), ("sage", 48, False), ("gcn", 20, False)])
+def test_few_training_nodes_of_a_class_are_spoken_of(classed, caplog, preset, trained, said):
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config_for(classed(DENSE, np.arange(60) % 2, trained=trained), f"preset:{preset}")
+    assert ("2 classes are few for preset:sage" in caplog.text) == said

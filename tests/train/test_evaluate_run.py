@@ -41,3 +41,11 @@ def test_the_query_node_counts_as_asked(link_run):
     without, with_it = (evaluate_run(link_run, exclude_self=excluded) for excluded in (True, False))
     assert without["with_self"]["mrr"] == with_it["mrr"]
     assert with_it["without_self"]["mrr"] == without["mrr"]
+
+
+def test_a_split_without_edges_has_no_figures_and_it_is_said(cli, tmp_path, caplog):
+    (tmp_path / "edges.tsv").write_text("a\tb\nb\tc\n")
+    assert cli("preprocess", tmp_path / "edges.tsv", "--output", tmp_path / "data", "--split", "0.9,0.05,0.05") == 0
+    assert cli("train", tmp_path / "data", "--run", tmp_path / "run", "--set", "model.dim=4", "--set", "training.epochs=1") == 0
+    assert evaluate_run(tmp_path / "run")["mrr"] is None
+    assert "the dataset has nothing in its split test" in caplog.text

@@ -1,0 +1,154 @@
+"""The graphs of `made_up.py` whose nodes have features and classes. Every kind is a function of (seed)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+WIDTH = 64
+"""Features of a node."""
+
+
+@dataclass
+class Nodes:
+    """A graph with features and classes. ``splits``: nodes to train on, validate and test. Edges are stored both ways."""
+
+    edges: Array
+    x: Array
+    y: Array
+    splits: list[Array]
+
+
+def classed(
+    seed: int,
+    *,
+    nodes: int = 3000,
+    classes: int = 8,
+    signal: float = 1.0,
+    same: float = 0.8,
+    shares: Array | None = None,
+    train: float = 0.1,
+    step: int = 0,
+) -> Nodes:
+    """Classes of nodes. A link leads with the chance ``same`` to the class ``step`` further, else anywhere.
+
+    ``signal``: how far the means of the features of classes are apart, in standard deviations of one number.
+    """
+    rng = np.random.default_rng(seed)
+    y = rng.choice(classes, nodes, p=shares)
+    members = [np.flatnonzero(y == c) for c in range(classes)]
+    source = rng.integers(nodes, size=4 * nodes)
+    near = np.array([rng.choice(members[c]) for c in (y[source] + step) % classes])
+    target = np.where(rng.random(len(source)) < same, near, rng.integers(nodes, size=len(source)))
+    means = rng.normal(size=(classes, WIDTH)) * signal / np.sqrt(2 * WIDTH)
+    x = (means[y] + rng.normal(size=(nodes, WIDTH))).astype(np.float32)
+    order = rng.permutation(nodes)
+    at = [int(train * nodes), int((train + 0.2) * nodes)]
+    return Nodes(np.stack([source, target], 1), x, y, np.split(order, at))
+
+
+def uneven(seed: int) -> Nodes:
+    """Columns of features have any size from a thousandth to a thousand, and means that are as far from 0."""
+    graph, rng = classed(seed, signal=2.0), np.random.default_rng(seed + 5)
+    x = graph.x * 10.0 ** rng.uniform(-3, 3, WIDTH) + 10.0 ** rng.uniform(-2, 3, WIDTH)
+    return Nodes(graph.edges, x.astype(np.float32), graph.y, graph.splits)
+
+
+def one_large(seed: int) -> Nodes:
+    """The first feature is an income, which says nothing, beside numbers about 1."""
+    graph = classed(seed, signal=2.0)
+    x = graph.x.copy()
+    x[:, 0] = np.random.default_rng(seed + 9).lognormal(8, 1.5, len(x))
+    return Nodes(graph.edges, x, graph.y, graph.splits)
+
+
+def flags(seed: int) -> Nodes:
+    """Half of the features are flags of chance, most of them rare; the others are measurements of many sizes."""
+    graph, rng = classed(seed, signal=2.0), np.random.default_rng(seed + 6)
+    half, x = WIDTH // 2, graph.x.astype(float)
+    x[:, :half] *= 10.0 ** rng.uniform(-1, 2.5, half)
+    x[:, half:] = rng.random((len(x), half)) < 10.0 ** rng.uniform(-3, -0.5, half)
+    return Nodes(graph.edges, x.astype(np.float32), graph.y, graph.splits)
+
+
+def in_order(graph: Nodes) -> Nodes:
+    """The graph with ids in the order of classes."""
+    order = np.argsort(graph.y, kind="stable")
+    called = np.argsort(order)
+    return Nodes(called[graph.edges], graph.x[order], graph.y[order], [called[part] for part in graph.splits])
+
+
+def two_hops(seed: int, nodes: int = 2000, classes: int = 4) -> Nodes:
+    """People and the pages they read. Pages have no features; a person's class is seen at other readers alone."""
+    graph = classed(seed, nodes=nodes, classes=classes, signal=1.5)
+    rng = np.random.default_rng(seed + 1)
+    pages = nodes
+    topic = rng.integers(classes, size=pages)
+    by = [np.flatnonzero(topic == c) for c in range(classes)]
+    person = np.repeat(np.arange(nodes), 6)
+    page = np.where(
+        rng.random(len(person)) < 0.8, [rng.choice(by[c]) for c in graph.y[person]], rng.integers(pages, size=len(person))
+    )
+    x = np.concatenate([graph.x, np.zeros((pages, graph.x.shape[1]), np.float32)])
+    y = np.concatenate([graph.y, np.full(pages, -1)])
+    return Nodes(np.stack([person, nodes + page], 1), x, y, graph.splits)
+
+
+def several(seed: int) -> Nodes:
+    """Each node has any of 12 classes, one and a half on average; links lead to nodes that share one."""
+    rng = np.random.default_rng(seed)
+    nodes, classes = 3000, 12
+    y = rng.random((nodes, classes)) < 1.5 / classes
+    y[np.arange(nodes), rng.integers(classes, size=nodes)] = True
+    members = [np.flatnonzero(y[:, c]) for c in range(classes)]
+    source = rng.integers(nodes, size=4 * nodes)
+    near = np.array([rng.choice(members[rng.choice(np.flatnonzero(y[s]))]) for s in source])
+    target = np.where(rng.random(len(source)) < 0.8, near, rng.integers(nodes, size=len(source)))
+    x = (y @ rng.normal(size=(classes, WIDTH)) / 4 + rng.normal(size=(nodes, WIDTH))).astype(np.float32)
+    return Nodes(np.stack([source, target], 1), x, y.astype(np.int8), np.split(rng.permutation(nodes), [300, 900]))
+
+
+def one_region(seed: int) -> Nodes:
+    """Regions, each with all classes; training and validation nodes are of one region, test nodes of the others."""
+    rng = np.random.default_rng(seed)
+    parts = [classed(seed + 10 * k, nodes=1500, classes=5, signal=0) for k in range(4)]
+    means = rng.normal(size=(5, 64)) * 1.2 / np.sqrt(128)
+    edges = np.concatenate([part.edges + 1500 * k for k, part in enumerate(parts)])
+    across = rng.integers(6000, size=(600, 2))
+    y = np.concatenate([part.y for part in parts])
+    x = np.concatenate([part.x for part in parts]) + means[y].astype(np.float32)
+    first = rng.permutation(1500)
+    return Nodes(np.concatenate([edges, across]), x, y, [first[:750], first[750:], np.arange(1500, 6000)])
+
+
+def isolated(seed: int) -> Nodes:
+    """A third of the nodes has no edge: their features are all there is."""
+    graph = classed(seed, signal=3.0)
+    alone = np.random.default_rng(seed + 2).random(len(graph.y)) < 1 / 3
+    return Nodes(graph.edges[~alone[graph.edges].any(1)], graph.x, graph.y, graph.splits)
+
+
+NODES: dict[str, Callable[[int], Nodes]] = {
+    "strong": lambda seed: classed(seed, signal=3.0),
+    "weak": lambda seed: classed(seed, signal=1.0),
+    "scaled": lambda seed: (lambda g: Nodes(g.edges, 100 * g.x + 50, g.y, g.splits))(classed(seed, signal=2.0)),
+    "uneven": uneven,
+    "one-large": one_large,
+    "flags": flags,
+    "other-class": lambda seed: classed(seed, signal=2.0, step=1),
+    "any-class": lambda seed: classed(seed, signal=2.0, same=0.0),
+    "rare-classes": lambda seed: classed(
+        seed, signal=2.0, shares=np.array([0.8, 0.1, 0.05, 0.02, 0.01, 0.01, 0.005, 0.005]), train=0.2
+    ),
+    "sorted": lambda seed: in_order(classed(seed, signal=1.0)),
+    "few-trained": lambda seed: classed(seed, signal=1.5, train=0.02),
+    "two-hops": two_hops,
+    "several": several,
+    "one-region": one_region,
+    "isolated": isolated,
+}
