@@ -11,7 +11,7 @@ from marius_lite.preprocess.readers.csr_rows import CsrRows, csr_prefix
 from marius_lite.preprocess.readers.number_rows import NumberRows, Rows, is_number
 from marius_lite.preprocess.readers.parquet_rows import ParquetRows
 from marius_lite.preprocess.readers.source import locate, magic_of
-from marius_lite.preprocess.readers.text_rows import TextRows
+from marius_lite.preprocess.readers.text_rows import DelimitedRows
 from marius_lite.preprocess.readers.zarr_rows import ZarrRows
 
 TEXT = ("text", "gzip", "zstd", "bz2", "xz")
@@ -50,7 +50,7 @@ def open_rows(file: Path) -> NumberRows:
     if magic == "parquet":
         return ParquetRows(path)
     if magic in TEXT and key is None:
-        return TextRows(path)
+        return DelimitedRows(path)
     if magic == "zip" and (prefix := csr_prefix(path, keys_of(path), key, USUAL)) is not None:
         return CsrRows(path, prefix)
     return DenseRows(ArrayFile(file, ADVICE, USUAL))

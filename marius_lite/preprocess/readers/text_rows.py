@@ -31,7 +31,7 @@ ADVICE = "write a line of numbers for each node, perhaps with its id first, and 
 Rows = npt.NDArray[Any]
 
 
-class TextRows:
+class DelimitedRows:
     """Lines of numbers. Columns are delimited by the first of tab, semicolon, |, comma and space that the first line has.
 
     The first line is titles where a field of it is no number, but for one in the first column where the second line has none
@@ -60,7 +60,7 @@ class TextRows:
         self.width = len(self._numbers)
         if not self.width or len(set(self._names)) < len(self._names):
             raise UserError(f"{path}: columns {', '.join(map(repr, self._names))[:200]}: {ADVICE}; no two titles are alike")
-        self.ids = None if self._id is None else TextIds(self)
+        self.ids = None if self._id is None else IdsBeside(self)
         self.rows = sum(len(batch) for batch in self.batches(self._numbers[:1], pa.string()))
         if not self.rows:
             raise UserError(f"{path}: titles and no rows: {ADVICE}")
@@ -130,10 +130,10 @@ class TextRows:
         return block
 
 
-class TextIds:
+class IdsBeside:
     """The column of a table of text that says whose rows they are. See `node_ids.IdList`."""
 
-    def __init__(self, table: TextRows):
+    def __init__(self, table: DelimitedRows):
         self._table, self.path = table, table.path
 
     @property

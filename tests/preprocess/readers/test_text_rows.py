@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.readers.text_rows import TextRows
+from marius_lite.preprocess.readers.text_rows import DelimitedRows
 
 X = np.array([[1.5, -2, 3e4], [0.25, 0, 7], [1, 2, 3], [4, 5, 6]], np.float32)
 IDS = ["a 1", "b", '"c"', "d"]
@@ -20,7 +20,7 @@ def written(delimiter=",", ids=IDS, titles="id,x,y,z", end="\n"):
 
 
 def read(path, rows=3):
-    opened = TextRows(path)
+    opened = DelimitedRows(path)
     blocks = list(opened.blocks(rows))
     assert [first for first, _ in blocks] == list(range(0, opened.rows, rows))
     found = None if opened.ids is None else [name for part in opened.ids.read("str", 1 << 20) for name in part.to_pylist()]
@@ -49,11 +49,11 @@ def test_a_table_without_ids(tmp_path, titles, caplog):
 
 def test_integer_ids(tmp_path):
     (tmp_path / "x.csv").write_text("1.5,2.5,id\n1,2, 7\n3,4,0\n")
-    ids = TextRows(tmp_path / "x.csv").ids
+    ids = DelimitedRows(tmp_path / "x.csv").ids
     assert [name for part in ids.read("int", 1 << 20) for name in part.to_pylist()] == [7, 0]
     (tmp_path / "x.csv").write_text("id,x\n7,1\nb,2\n")
     with pytest.raises(UserError, match="row 1: 'b' is no integer"):
-        list(TextRows(tmp_path / "x.csv").ids.read("int", 1 << 20))
+        list(DelimitedRows(tmp_path / "x.csv").ids.read("int", 1 << 20))
 
 
 @pytest.mark.parametrize(
