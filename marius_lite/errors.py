@@ -39,3 +39,6 @@ class EndedElsewhere(MariusError):
     def __init__(self, exit_code: int):
         super().__init__(f"ended with exit code {exit_code}, for a reason that another process tells")
         self.exit_code = exit_code
+
+    def __reduce__(self) -> tuple[type[EndedElsewhere], tuple[int]]:
+        return EndedElsewhere, (self.exit_code,)

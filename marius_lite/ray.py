@@ -156,12 +156,16 @@ class RunActors:
         strategies = self.ray.util.scheduling_strategies
         for member in self.members:
             there = strategies.NodeAffinitySchedulingStrategy(member.node, soft=False)
-            told = self.ray.remote(num_cpus=0, scheduling_strategy=there)(os.kill)
-            self.ray.get(told.remote(member.pid, signal.SIGTERM))
+            self.ray.get(self.ray.remote(num_cpus=0, scheduling_strategy=there)(_tell_to_stop).remote(member.pid))
 
     def kill(self) -> None:
         for actor in self.actors:
             self.ray.kill(actor)
+
+
+def _tell_to_stop(pid: int) -> None:
+    """Tell a process of this machine to stop. (Ray takes functions of Python only.)"""
+    os.kill(pid, signal.SIGTERM)
 
 
 def _in_actors(call: Call, processes: int, address: str | None, places: Sequence[Path]) -> dict[str, Any]:

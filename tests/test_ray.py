@@ -1,9 +1,13 @@
 """Ray starts workers of preprocess and processes of a run. Each gives the bytes of one process, also where one is killed."""
 
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,13 +128,20 @@ def learned(run):
     return {name: data for name, data in data_files(last).items() if name.name != "state.json"}
 
 
-def test_a_run_in_actors_has_the_bits_of_one_process(session, dataset, tmp_path):
-    one = marius_lite.train_run(dataset, tmp_path / "one", config(2))
-    several = marius_lite.ray.train(dataset, tmp_path / "several", config(2), processes=2)
-    assert {**several, "run": ""} == {**one, "run": ""}
-    assert learned(tmp_path / "several") == learned(tmp_path / "one")
-    with pytest.raises(UserError, match="several: exists already"):  # the first process says so, the others only end
-        marius_lite.ray.train(dataset, tmp_path / "several", config(2), processes=2)
+def test_the_page_of_scale_runs_with_the_bits_of_one_process(session, dataset, tmp_path, monkeypatch):
+    (tmp_path / "dataset").symlink_to(dataset)
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parent.parent / "docs" / "scale.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    exec(compile(code, "scale.md", "exec"), {})
+    marius_lite.train_run(dataset, tmp_path / "one", config(3))
+    assert learned(tmp_path / "run") == learned(tmp_path / "one")
+
+
+def test_the_table_of_costs_is_that_of_its_script():
+    root = Path(__file__).parent.parent
+    made = subprocess.run([sys.executable, root / "scripts/bench/cost_table.py"], capture_output=True, text=True, check=True)
+    assert made.stdout in (root / "docs" / "scale.md").read_text()
 
 
 @pytest.mark.slow
@@ -157,6 +168,8 @@ def test_a_killed_actor_ends_the_run_and_resume_goes_on(session, dataset, tmp_pa
     assert ended["epochs"] >= 3
     marius_lite.train_run(dataset, tmp_path / "one", config(ended["epochs"]))
     assert learned(tmp_path / "run") == learned(tmp_path / "one")
+    with pytest.raises(UserError, match="run: exists already"):  # the first process says so, the others only end
+        marius_lite.ray.train(dataset, tmp_path / "run", config(2), processes=2)
 
 
 def test_more_processes_than_the_cluster_has_room_for_are_refused(session, dataset, tmp_path):

@@ -44,6 +44,9 @@ class Interrupted(MariusError):
         super().__init__(message)
         self.exit_code = 128 + signum
 
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[int, str]]:
+        return Interrupted, (self.exit_code - 128, str(self))
+
 
 class Interrupt:
     """Notes in ``signum`` the first signal while its block runs, or a Ctrl-C before it. Outside the main thread it does nothing.

@@ -91,7 +91,7 @@ class NpyReader:
         return self._array.checksum
 
     def stretches(self, size: int) -> list[Stretch]:
-        """Return stretches of rows, see `SplitReader`. An archive is read as a whole."""
+        """Return stretches of rows, see `CuttableReader`. An archive is read as a whole."""
         end = self.path.stat().st_size
         blocks = -(-int(self._edges) // self._block_rows)
         count = 1 if self._array.key is not None else min(blocks, -(-end // size))

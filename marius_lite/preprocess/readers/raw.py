@@ -112,7 +112,7 @@ class Stretch:
 
 
 @runtime_checkable
-class SplitReader(Protocol):
+class CuttableReader(Protocol):
     """A reader whose file can be read in stretches, by one reader for each (`format.Opening.stretch`).
 
     The readers of all stretches give the rows that the reader of the whole file gives. The ``checksum`` of each is that of the

@@ -110,7 +110,7 @@ class ParquetReader(TableReader):
             return opened.schema_arrow, opened.metadata.num_rows
 
     def stretches(self, size: int) -> list[Stretch]:
-        """Return stretches of row groups, see `SplitReader`."""
+        """Return stretches of row groups, see `CuttableReader`."""
         with reading(self.path), open_parquet(self.path) as opened:
             groups, end = opened.metadata.num_row_groups, self.path.stat().st_size
         count = min(groups, -(-end // size))

@@ -109,7 +109,7 @@ class TextReader:
         return edges if self.shape.rows is None else self._counted(edges, self.shape.rows)
 
     def stretches(self, size: int) -> list[Stretch]:
-        """Return stretches of the file, see `SplitReader`. Rows that the file announces are counted in one piece."""
+        """Return stretches of the file, see `CuttableReader`. Rows that the file announces are counted in one piece."""
         return [] if self.shape is None or self.shape.rows is not None else self._lines.stretches(size)
 
     def _blocks(self, shape: LineShape) -> Iterator[LineBlock]:

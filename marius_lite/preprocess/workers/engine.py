@@ -32,18 +32,18 @@ from marius_lite.preprocess.nodes.node_types import TypeSource
 from marius_lite.preprocess.option_texts import LEAST_MEMORY
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.detect import open_reader
-from marius_lite.preprocess.readers.raw import BadRow, RawEdges, SplitReader
+from marius_lite.preprocess.readers.raw import BadRow, CuttableReader, RawEdges
 from marius_lite.preprocess.readers.source import InputFile
-from marius_lite.preprocess.workers.merging import MergePlace, SpoolMerge
+from marius_lite.preprocess.workers.merging import IdSite, SpoolMerge
 from marius_lite.preprocess.workers.shards import (
     BAD_ROWS,
     MARK,
+    InputPart,
+    InputTask,
     LayoutSizes,
-    Piece,
-    PieceRead,
-    ReadTask,
-    ShardRead,
-    SortTask,
+    PartFacts,
+    RecordTask,
+    ShardSpool,
     read_shard,
     sort_shard,
 )
@@ -109,11 +109,11 @@ class WorkerEngine:
         """Run pass `read`, see `gather.gather`."""
         own = Gatherer(self.options, folder, site.threads, BadRows(bad_rows), *about_nodes)
         reading = ShardReading(self, own, marked(folder / "shards"))
-        return reading.run(inputs, MergePlace(folder / "ids", self.options.seed, self.options.memory // 2, site.threads))
+        return reading.run(inputs, IdSite(folder / "ids", self.options.seed, self.options.memory // 2, site.threads))
 
-    def packed(self, sort: EdgeSort, layout: LayoutSizes, gathered: Gathered, numbering: Numbering) -> PackedByWorkers:
+    def packed(self, sort: EdgeSort, layout: LayoutSizes, gathered: Gathered, numbering: Numbering) -> WorkerRecords:
         """Return the spooled edges as records to sort, of the ``layout`` that ``sort`` has."""
-        return PackedByWorkers(self, sort, layout, gathered, numbering)
+        return WorkerRecords(self, sort, layout, gathered, numbering)
 
 
 def marked(folder: Path) -> tuple[Path, str]:
@@ -136,7 +136,7 @@ class ShardReading:
         self._lines: dict[InputFile, int] = {}
         self._checksums: dict[InputFile, int] = {}
 
-    def run(self, inputs: Sequence[InputFile], ids: MergePlace) -> Gathered:
+    def run(self, inputs: Sequence[InputFile], ids: IdSite) -> Gathered:
         """Read all of ``inputs``. Raises UserError where the first of all readers would."""
         own = self._own
         tasks = self._tasks(self._pieces(inputs))
@@ -161,23 +161,23 @@ class ShardReading:
         require_edges(gathered.counts, own.options)
         return gathered
 
-    def _pieces(self, inputs: Sequence[InputFile]) -> list[Piece]:
+    def _pieces(self, inputs: Sequence[InputFile]) -> list[InputPart]:
         """Cut the input into pieces, and look at the beginning of each file."""
         own, size = self._own, sum(file.path.stat().st_size for file in inputs)
         each = max(LEAST_SHARD, size // (SHARDS_EACH * self._engine.workers.count))
-        pieces: list[Piece] = []
+        pieces: list[InputPart] = []
         for file in inputs:
             with closing(open_reader(file, own.options, self._block_bytes, 1, lambda _: None)) as reader:
                 own.begin(file, reader)
-                stretches = reader.stretches(each) if isinstance(reader, SplitReader) else []
-                pieces += [Piece(file, part.end - part.begin, part) for part in stretches]
+                stretches = reader.stretches(each) if isinstance(reader, CuttableReader) else []
+                pieces += [InputPart(file, part.end - part.begin, part) for part in stretches]
                 if not stretches:
-                    pieces.append(Piece(file, file.path.stat().st_size))
+                    pieces.append(InputPart(file, file.path.stat().st_size))
                 if self._first is None or own.shows_next:
                     self._look(pieces[-max(1, len(stretches))])
         return pieces
 
-    def _look(self, piece: Piece) -> None:
+    def _look(self, piece: InputPart) -> None:
         """Show the first edges of a file, and look at them for signs of other blocks, if they are the first of all."""
         own, part = self._own, piece.stretch
         without_checksum = None if part is None else dataclasses.replace(part, end=part.begin)
@@ -194,11 +194,11 @@ class ShardReading:
                 self._first = Misreads()
                 self._first.look(edges, reader.description.startswith("text"), reader.titles)
 
-    def _tasks(self, pieces: Sequence[Piece]) -> list[ReadTask]:
+    def _tasks(self, pieces: Sequence[InputPart]) -> list[InputTask]:
         """Deal pieces to shards, in order, so that each has about as many bytes."""
         total = sum(piece.size for piece in pieces)
         each = max(LEAST_SHARD, total // (SHARDS_EACH * self._engine.workers.count))
-        shards: list[list[Piece]] = [[]]
+        shards: list[list[InputPart]] = [[]]
         size = 0
         for piece in pieces:
             if shards[-1] and size + piece.size > each:
@@ -208,13 +208,13 @@ class ShardReading:
             size += piece.size
         return [self._task(number, shard) for number, shard in enumerate(shards)]
 
-    def _task(self, number: int, pieces: Sequence[Piece]) -> ReadTask:
+    def _task(self, number: int, pieces: Sequence[InputPart]) -> InputTask:
         own, (folder, mark) = self._own, self._place
         first = self._first or Misreads()
         how = own.kind, own.facts.columns, self._block_bytes, first
-        return ReadTask(number, folder, self._engine.shared, mark, tuple(pieces), *how)
+        return InputTask(number, folder, self._engine.shared, mark, tuple(pieces), *how)
 
-    def _note(self, task: ReadTask, read: ShardRead) -> None:
+    def _note(self, task: InputTask, read: ShardSpool) -> None:
         """Note what a shard had, as if this process had read it. Raises the shard's failure, if it has one."""
         facts = self._own.facts
         rows = read_bad_rows(read.folder / BAD_ROWS)
@@ -242,7 +242,7 @@ class ShardReading:
             self._own.facts.note_bad(placed)
             self._own.bad_rows.append(placed)
 
-    def _note_piece(self, piece: Piece, done: PieceRead) -> None:
+    def _note_piece(self, piece: InputPart, done: PartFacts) -> None:
         file, stretch = piece.file, piece.stretch
         self._lines[file] = self._lines.get(file, 0) + done.lines
         if stretch is None:
@@ -250,7 +250,7 @@ class ShardReading:
         else:
             self._checksums[file] = crc32c_combine(self._checksums.get(file, 0), done.checksum, stretch.end - stretch.begin)
 
-    def _placed(self, task: ReadTask, read: ShardRead) -> Exception:
+    def _placed(self, task: InputTask, read: ShardSpool) -> Exception:
         """Return the failure of a shard. Where it is in a stretch, whose lines the worker counted from 1, the stretch is read
         again here."""
         assert read.failure is not None
@@ -267,7 +267,7 @@ def _closable(blocks: Iterator[RawEdges]) -> Generator[RawEdges, None, None]:
     yield from blocks
 
 
-class PackedByWorkers:
+class WorkerRecords:
     """See `edges.writing.Packed`. Where all records fit in memory, this process sorts them."""
 
     def __init__(self, engine: WorkerEngine, sort: EdgeSort, layout: LayoutSizes, gathered: Gathered, numbering: Numbering):
@@ -293,7 +293,7 @@ class PackedByWorkers:
                 files.remove_tree(leftover)
         return found
 
-    def _tasks(self, place: tuple[Path, str]) -> list[SortTask]:
+    def _tasks(self, place: tuple[Path, str]) -> list[RecordTask]:
         """Deal the blocks of the spool to shards, in order of their dictionaries."""
         sort, gathered, engine = self._sort, self._gathered, self._engine
         blocks = sorted(gathered.blocks, key=lambda block: block.dictionary)
@@ -305,6 +305,6 @@ class PackedByWorkers:
             shards[-1].append(block)
         how = self._numbering, self._layout, sort.relation_ids, sort.last, sort.dealt
         return [
-            SortTask(number, place[0], engine.shared, place[1], gathered.spool, gathered.shape, tuple(shard), *how)
+            RecordTask(number, place[0], engine.shared, place[1], gathered.spool, gathered.shape, tuple(shard), *how)
             for number, shard in enumerate(shards)
         ]

@@ -20,13 +20,13 @@ from marius_lite.preprocess.ids.id_runs import IdRun
 from marius_lite.preprocess.ids.keys import FILES_OF_A_RUN, OTHER_FILES, Dictionaries
 from marius_lite.preprocess.ids.numbering import order_dense
 from marius_lite.preprocess.ids.relations import RelationKeys
-from marius_lite.preprocess.workers.shards import ShardRead
+from marius_lite.preprocess.workers.shards import ShardSpool
 
 BITS = 64
 
 
 @dataclass(frozen=True)
-class MergePlace:
+class IdSite:
     """Where dictionaries are merged: ``folder`` has those of the command itself. ``memory`` in bytes."""
 
     folder: Path
@@ -43,7 +43,7 @@ class SpoolMerge:
         self._blocks: list[tuple[SpoolBlock, int]] = []
         self._dictionaries: list[Dictionaries] = []
 
-    def add(self, read: ShardRead) -> None:
+    def add(self, read: ShardSpool) -> None:
         """Take a shard's files. Raises UserError where there are too many relations."""
         shard = len(self._dictionaries)
         if read.dictionaries is None:
@@ -57,7 +57,7 @@ class SpoolMerge:
             (read.folder / "spool" / str(block.number)).rename(self._spool / str(number))
             self._blocks.append((dataclasses.replace(block, number=number, shard=shard), shard))
 
-    def finish(self, own: Dictionaries, place: MergePlace) -> tuple[Dictionaries, tuple[SpoolBlock, ...]]:
+    def finish(self, own: Dictionaries, place: IdSite) -> tuple[Dictionaries, tuple[SpoolBlock, ...]]:
         """Merge dictionaries. Returns them with all blocks. ``own``: what came before the shards, whose numbers stay."""
         merged, first = _merged([own, *self._dictionaries], place)
         return merged, tuple(
@@ -65,7 +65,7 @@ class SpoolMerge:
         )
 
 
-def _merged(found: Sequence[Dictionaries], place: MergePlace) -> tuple[Dictionaries, list[int]]:
+def _merged(found: Sequence[Dictionaries], place: IdSite) -> tuple[Dictionaries, list[int]]:
     """Return all dictionaries as one, and the number that the first of each has in it."""
     used = [one for one in found if _any(one)] or found[:1]
     if found[0] not in used:
@@ -106,7 +106,7 @@ def _dense(found: Iterable[Dictionaries], folder: Path) -> Dictionaries:
     return merged
 
 
-def _as_runs(one: Dictionaries, number: int, place: MergePlace) -> list[IdRun]:
+def _as_runs(one: Dictionaries, number: int, place: IdSite) -> list[IdRun]:
     """Move the runs of a dictionary to ``folder``, where they get numbers from ``number`` on. Integers that are their own keys
     become a run."""
     if one.bound:

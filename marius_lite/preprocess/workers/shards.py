@@ -28,7 +28,7 @@ from marius_lite.preprocess.ids.keys import Dictionaries
 from marius_lite.preprocess.ids.numbering import Numbering, with_ids
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.detect import open_reader
-from marius_lite.preprocess.readers.raw import SplitReader, Stretch
+from marius_lite.preprocess.readers.raw import CuttableReader, Stretch
 from marius_lite.preprocess.readers.source import InputFile
 
 BAD_ROWS = "bad_rows"
@@ -39,7 +39,7 @@ LayoutSizes = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class Piece:
+class InputPart:
     """A file of the input, or a stretch of it."""
 
     file: InputFile
@@ -76,10 +76,10 @@ class ShardTask:
 
 
 @dataclass(frozen=True)
-class ReadTask(ShardTask):
+class InputTask(ShardTask):
     """Read ``pieces``. ``kind``, ``columns``: see `Gatherer`. ``first``: what saw the first row of the whole input."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[InputPart, ...]
     kind: IdKind | None
     columns: int | None
     block_bytes: int
@@ -87,7 +87,7 @@ class ReadTask(ShardTask):
 
 
 @dataclass(frozen=True)
-class PieceRead:
+class PartFacts:
     """What was read of a piece: its rows, and how many of its rows were bad. ``lines``: of text; ``checksum``: of its bytes."""
 
     bad: int
@@ -96,11 +96,11 @@ class PieceRead:
 
 
 @dataclass(frozen=True)
-class ShardRead:
+class ShardSpool:
     """What a worker has read. ``pieces``: those that were read to their ends. ``failure``: why the next one was not."""
 
     folder: Path
-    pieces: tuple[PieceRead, ...]
+    pieces: tuple[PartFacts, ...]
     failure: MariusError | None = None
     rows: int = 0
     comments: int = 0
@@ -113,22 +113,22 @@ class ShardRead:
     misreads: Misreads = field(default_factory=Misreads)
 
 
-def read_shard(task: ReadTask) -> ShardRead:
+def read_shard(task: InputTask) -> ShardSpool:
     """Read a shard of the input into files of its own. Bad input is no error here: it is the result."""
     folder = task.own_folder()
     bad_rows = BadRows(folder / BAD_ROWS, WITH_UNIT)
     gatherer = Gatherer(task.options, folder, 1, bad_rows)
     gatherer.misreads, gatherer.kind, gatherer.facts.columns = Misreads(task.first), task.kind, task.columns
-    done: list[PieceRead] = []
+    done: list[PartFacts] = []
     try:
         for piece in task.pieces:
             done.append(_read_piece(gatherer, piece, task.block_bytes))
         gathered = gatherer.finish()
     except MariusError as error:
-        return ShardRead(folder, tuple(done), error)
+        return ShardSpool(folder, tuple(done), error)
     files.sync_tree(folder)
     facts = gathered.seen
-    return ShardRead(
+    return ShardSpool(
         folder,
         tuple(done),
         None,
@@ -144,15 +144,15 @@ def read_shard(task: ReadTask) -> ShardRead:
     )
 
 
-def _read_piece(gatherer: Gatherer, piece: Piece, block_bytes: int) -> PieceRead:
+def _read_piece(gatherer: Gatherer, piece: InputPart, block_bytes: int) -> PartFacts:
     reader = open_reader(piece.file, gatherer.options, block_bytes, 1, lambda _: None, piece.stretch)
     with closing(reader):
         bad = sum(len(edges.bad) for edges in gatherer.take(reader.read(gatherer.kind or "str"), piece.file, reader))
-        return PieceRead(bad, reader.lines if isinstance(reader, SplitReader) else 0, reader.checksum)
+        return PartFacts(bad, reader.lines if isinstance(reader, CuttableReader) else 0, reader.checksum)
 
 
 @dataclass(frozen=True)
-class SortTask(ShardTask):
+class RecordTask(ShardTask):
     """Sort the edges in ``blocks`` of the ``spool``. For ``layout`` and what follows it see `EdgeSort`."""
 
     spool: Path
@@ -173,7 +173,7 @@ class ShardSorted:
     runs: tuple[SortedRun, ...]
 
 
-def sort_shard(task: SortTask) -> ShardSorted:
+def sort_shard(task: RecordTask) -> ShardSorted:
     """Sort a shard of the spooled edges into runs of its own."""
     folder, options, layout = task.own_folder(), task.options, EdgeLayout(*task.layout)
     records = sum(block.count for block in task.blocks) * (2 if options.undirected or options.reverses_sought else 1)
