@@ -161,13 +161,17 @@ class EdgeBuckets:
     def _holes(self, part: _Stretches, ends: Places) -> Places:
         """Return where removed edges are among those of stretches one after the other, of which the s-th ends at ``ends[s]``."""
         sizes, found = np.diff(ends, prepend=0), [np.empty(0, np.int64)]
+        shifts = ends - sizes - part.begins
         for s, segment in enumerate(self._segments):
             if segment.holes is not None:
                 own = np.flatnonzero(part.segments == s)
-                places, of = segment.holes.of(part.flats[own])
-                at = places - part.begins[own[of]]
-                inside = (at >= 0) & (at < sizes[own[of]])
-                found.append(((ends - sizes)[own[of]] + at)[inside])
+                cut = sizes[own] < np.diff(segment.offsets)[part.flats[own]]
+                places, of = segment.holes.of(part.flats[own[~cut]])
+                found.append(places + shifts[own[~cut][of]])
+                for one in own[cut]:
+                    flat, begin = int(part.flats[one]), int(part.begins[one])
+                    _, places = segment.holes.between(flat, flat + 1, begin, begin + int(sizes[one]))
+                    found.append(places + shifts[one])
         return np.sort(np.concatenate(found))
 
     def _stretches(self, rows: range, columns: range) -> _Stretches:

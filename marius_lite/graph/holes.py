@@ -16,6 +16,7 @@ from marius_lite.storage.small_arrays import write_array
 
 HOLES = "holes"
 STEP = 1 << 18  # values that are moved at a time
+AT_ONCE = 1 << 12  # holes that are read to find one among them
 Places = npt.NDArray[np.int64]
 
 
@@ -53,6 +54,22 @@ class Holes:
         runs = np.split(parts[some], np.flatnonzero(np.diff(parts[some]) != 1) + 1)
         places = [self._read(int(run[0]), int(run[-1]) + 1) for run in runs if len(run)]
         return np.concatenate([np.empty(0, np.int64), *places]), np.repeat(np.arange(len(parts)), counts)
+
+    def between(self, first: int, last: int, low: int, high: int) -> tuple[int, Places]:
+        """Return the holes of parts [first, last) that are at [low, high), and how many there are before these in all parts."""
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        begin, end = (self._bound(begin, end, place) for place in (low, high))
+        return begin, read_array_range(self._folder / "places", begin, max(begin, end))
+
+    def _bound(self, begin: int, end: int, place: int) -> int:
+        """Return how many holes there are before ``place``: one of [begin, end]."""
+        while end - begin > AT_ONCE:
+            middle = (begin + end) // 2
+            if read_array_range(self._folder / "places", middle, middle + 1)[0] < place:
+                begin = middle + 1
+            else:
+                end = middle
+        return begin + int(np.searchsorted(read_array_range(self._folder / "places", begin, end), place))
 
     def _read(self, first: int, last: int) -> Places:
         return read_array_range(self._folder / "places", int(self.offsets[first]), int(self.offsets[last]))

@@ -134,10 +134,9 @@ class _EdgeCheck:
         """Return which of the edges from ``low`` on, in these buckets, were removed."""
         if self._holes is None or not len(flat):
             return np.empty(0, np.int64)
-        places, of = self._holes.of(np.arange(flat[0], flat[-1] + 1))
-        inside = (places >= low) & (places < low + len(flat))
-        at = places[inside] - low
-        if (np.diff(at) <= 0).any() or (flat[at] != flat[0] + of[inside]).any():
+        before, places = self._holes.between(int(flat[0]), int(flat[-1]) + 1, low, low + len(flat))
+        at, of = places - low, np.searchsorted(self._holes.offsets, before + np.arange(len(places)), side="right") - 1
+        if len(at) and (at[0] < 0 or at[-1] >= len(flat) or (np.diff(at) <= 0).any() or (flat[at] != of).any()):
             raise damaged(self._edges.folder / HOLES, f"places among the edges from {low:,} on are not in order of their buckets")
         self._met += len(at)
         return at

@@ -1,6 +1,6 @@
 """Pass `append` of `update`: new edges become a segment beside the stored ones, whose files stay as they are.
 
-new and removed edges --related--> the stored edges of the same nodes           the only time that all stored edges are read
+new and removed edges --related--> the stored edges of the same nodes           the only time that stored edges are read
 these with the new ones, without the removed ones --sort, count--> what the figures become
 new edges, segments that do not stay --sort--> edges/<split>/<version>
 segments that stay, adjacency/in --hard links--> edges/<split>, adjacency/in
@@ -85,6 +85,7 @@ class AppendedEdges(GrownEdges):
         return self.site.passes.any_of("append") or bool(
             self.plans[SPLITS[0]].stay
             and not dropped_by_value
+            and self._hole_bytes <= self.options.added.memory // SHARE
             and not lists_without_relations
             and self.partitioning.partitions * self.partitioning.rows < MOST_ROWS
             and self._degree_type is not None
@@ -248,6 +249,13 @@ class AppendedEdges(GrownEdges):
         tally = Tally.zeros(self.partitioning, len(self.relations.names), None)
         stored = stored_edges(old, None if removed is None else removed.keep, stay)
         return self._pass(self._packed(rewritten, stored, self._fresh(related)), tally, writers)
+
+    @property
+    def _hole_bytes(self) -> int:
+        """What the places of edges that earlier updates removed take."""
+        old = self.options.old
+        holes = [each for name in old.manifest.edges for each in old.edges(name).holes]
+        return sum(8 * int(each.offsets[-1]) for each in holes if each is not None)
 
     @property
     def _degree_type(self) -> type[np.unsignedinteger[Any]] | None:

@@ -81,19 +81,21 @@ def sought_numbers(read: ReadEdges, removed: RemovedEdges | None, partitioning: 
 def find_related(
     old: Dataset, sought: Numbers, removed: RemovedEdges | None, counted: CountedEdges | None, most: int
 ) -> RelatedEdges | None:
-    """Read all stored edges, and return those whose numbers are ``sought``; None where they are more than ``most``.
+    """Read the buckets of the edges whose numbers are ``sought``, and return these edges; None where they are more than ``most``.
 
     ``removed``: those to be removed; those that are met are marked. ``counted``: counts of nodes and relations, to which all
-    stored edges are added; None where they are known.
+    stored edges are added, so that all are read; None where they are known.
     """
     p, count, several = old.partitioning, 0, old.manifest.relations > 1
+    wanted = np.full(p.partitions**2, counted is not None)  # where none is sought, and none to be counted, nothing is read
+    wanted[(sought // np.uint64(p.rows**2)).astype(np.int64)] = True
     found = RelatedEdges([], [], old.manifest.nodes, {name: {} for name in old.manifest.edges})
     for name in old.manifest.edges:
         split, edges = SPLITS.index(name), old.edges(name)
         columns = [each for each in edges.columns if several or each != "rel"]
         for number, (segment, holes) in enumerate(zip(edges.segments_as_written, edges.holes)):
-            before, removed_at, gone = 0, list[Places](), np.empty(0, np.int64) if holes is None else holes.all()
-            for piece in _pieces(segment, columns, p.partitions):
+            removed_at, gone = list[Places](), np.empty(0, np.int64) if holes is None else holes.all()
+            for before, piece in _pieces(segment, columns, p.partitions, wanted):
                 if counted is not None:  # a dataset with holes has counts
                     counted.add(piece, split, p, several)
                 src, dst, *_ = piece.columns
@@ -106,7 +108,6 @@ def find_related(
                     if not kept.all():
                         found.removed.append(_part(block, ~kept))
                         removed_at.append(before + at[~kept])
-                before += len(src)
                 count += len(at)
                 if count > most:
                     return None
@@ -140,9 +141,18 @@ def _among(places: Places, others: Places) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _pieces(segment: EdgeBuckets, columns: Sequence[str], partitions: int) -> Iterator[EdgePiece]:
-    """Read all edges of a segment as they lie on disk, removed ones too. Buckets have their numbers among so many
-    ``partitions``."""
+def _pieces(
+    segment: EdgeBuckets, columns: Sequence[str], partitions: int, wanted: npt.NDArray[np.bool_]
+) -> Iterator[tuple[int, EdgePiece]]:
+    """Read the ``wanted`` buckets of a segment as they lie on disk, removed edges too. Yields how many edges lie before, and a
+    piece. Buckets have their numbers among so many ``partitions``."""
     own = segment.partitioning.partitions
-    for piece in segment.block(range(own), range(own), AT_ONCE, columns):
-        yield EdgePiece(piece.buckets // own * partitions + piece.buckets % own, piece.ends, piece.columns)
+    inside = wanted.reshape(partitions, partitions)[:own, :own]
+    every = inside.all()
+    for rows in [range(own)] if every else (range(i, i + 1) for i in range(own)):
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], inside[rows.start], [False]]).astype(np.int8))).reshape(-1, 2)
+        for begin, end in [(0, own)] if every else edges.tolist():
+            before = int(segment.offsets[rows.start * own + begin])
+            for piece in segment.block(rows, range(begin, end), AT_ONCE, columns):
+                yield before, EdgePiece(piece.buckets // own * partitions + piece.buckets % own, piece.ends, piece.columns)
+                before += len(piece.columns[0])
