@@ -15,7 +15,7 @@ from marius_lite._native import count_ends
 from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.edges.buckets import Tally, count_dtype, node_bytes
-from marius_lite.preprocess.edges.node_counts import CountsWriter
+from marius_lite.preprocess.edges.node_counts import TallyWriter
 from marius_lite.preprocess.edges.unseen import unseen_edges
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.plan import Bounds
@@ -52,7 +52,7 @@ def degree_facts(
     tally: Tally,
     in_degrees: Path,
     memory: int,
-    counts: CountsWriter | None = None,
+    counts: TallyWriter | None = None,
 ) -> DegreeFacts:
     """Return the facts of ``edges`` (by split), and write the in-degrees in training to file ``in_degrees``: by node, of the
     training edges' `count_dtype`. What is counted of nodes is appended to ``counts`` too. Where there are other splits, a file of

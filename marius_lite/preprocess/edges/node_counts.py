@@ -28,7 +28,7 @@ BUFFERED = 1 << 20  # bytes of a column that wait to be written
 AT_ONCE = 1 << 20  # nodes
 
 
-class CountsWriter:
+class TallyWriter:
     """Writes the folder ``counts`` of the dataset in ``root``, a chunk for each partition. ``degrees``: their dtype."""
 
     def __init__(self, root: Path, partitioning: Partitioning, degrees: npt.DTypeLike):
@@ -68,7 +68,7 @@ def copy_counts(old: Dataset, root: Path, partitioning: Partitioning) -> Files:
         return {}
     old.checked.check(old.path / COUNTS)
     paths = [old.path / COUNTS / name for name in BY_NODE]
-    writer = CountsWriter(root, partitioning, open_flat(paths[0]).dtype)
+    writer = TallyWriter(root, partitioning, open_flat(paths[0]).dtype)
     for low in range(0, partitioning.nodes, AT_ONCE):
         writer.append(*(read_array_range(path, low, min(low + AT_ONCE, partitioning.nodes)) for path in paths))
     return writer.close(stored_relations(old))

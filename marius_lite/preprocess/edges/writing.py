@@ -14,7 +14,7 @@ from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.sort import Records, SortedRun, files_of, merge
 from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, count_dtype, with_bar, write_buckets
 from marius_lite.preprocess.edges.degrees import DegreeFacts, degree_facts, degrees_counted
-from marius_lite.preprocess.edges.node_counts import COUNTS, CountsWriter
+from marius_lite.preprocess.edges.node_counts import COUNTS, TallyWriter
 from marius_lite.preprocess.edges.sorting import EdgeSort
 from marius_lite.preprocess.options import SPLITS
 
@@ -95,7 +95,7 @@ class EdgeWriting:
         )
         tally.save(work / "tally")
         stored = self.stored
-        counts = CountsWriter(self._site.root, partitioning, count_dtype(stored[SPLITS[0]].total))
+        counts = TallyWriter(self._site.root, partitioning, count_dtype(stored[SPLITS[0]].total))
         facts = degree_facts(stored, partitioning, tally, work / "in_degrees", plan.pass_memory(options), counts)
         return Written(written | counts.close(tally.relation_counts), facts, runs)
 

@@ -29,7 +29,7 @@ from marius_lite.preprocess.disk.sort import Records
 from marius_lite.preprocess.disk.spool import Ids, SpooledEdges
 from marius_lite.preprocess.edges.buckets import TOTALS, SplitWriter, Tally, write_buckets
 from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
-from marius_lite.preprocess.edges.node_counts import COUNTS, CountsWriter
+from marius_lite.preprocess.edges.node_counts import COUNTS, TallyWriter
 from marius_lite.preprocess.edges.writing import Written
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.updating.counted import CountedEdges
@@ -156,7 +156,7 @@ class AppendedEdges(GrownEdges):
             if places:
                 counted.mark_again(SPLITS.index(name), self.stored[name])
         memory = plan.pass_memory(self.options.added)
-        counts = CountsWriter(self.site.root, self.partitioning, self._degree_type)
+        counts = TallyWriter(self.site.root, self.partitioning, self._degree_type)
         facts = degree_facts(self.stored, self.partitioning, tally, self.site.work / "in_degrees", memory, counts)
         return Written(files | counts.close(tally.relation_counts), facts, 0)
 
