@@ -31,6 +31,8 @@ RULES = {  # what is looked for, and the modules that may have it, each with its
             "search/index_folder.py": "a whole index, which can be made again",
             "preprocess/disk/place.py": "a whole dataset, under the lock of the command that makes it",
             "preprocess/gather/gather.py": "its spool, which is written again",
+            "preprocess/workers/engine.py": "what workers have spooled",
+            "preprocess/workers/merging.py": "what workers have spooled",
         },
     ),
 }
