@@ -17,7 +17,7 @@ PRESETS = {
     "kg": "knowledge graphs of any size",
     "kg-large": "graphs whose rows are large beside the memory",
     "social": "graphs of one relation, with a direction or without",
-    "encoder": "links through an encoder",
+    "encoder": "links through an encoder, in small graphs",
     "sage": "classes of nodes with features, sampled neighbourhoods",
     "gcn": "classes of nodes with features, small graphs",
     "plain": "the defaults of docs/configuration.md, whatever the dataset",
@@ -28,6 +28,8 @@ FULL_SCORES = 10**10
 """The most edges times nodes for a preset that scores every edge with every node. Two cores then take minutes for an epoch."""
 FEW_NODES = 50_000
 """The most nodes for a preset that takes full neighbourhoods."""
+FEW_EDGES = 1_000_000
+"""The most training edges for a preset of small batches. With more of them, large ones are steps enough."""
 ALIKE = 0.1
 """How much more often than by chance (0) linked nodes must be of one class (1: always) for a preset that takes a node for one
 of its neighbours."""
@@ -79,7 +81,8 @@ def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
         ("gcn", shape.classified and shape.nodes <= FEW_NODES and not shape.unlike, kind),
         ("sage", True, kind + (", linked to nodes of other classes" if shape.unlike else "")),
         # The others are for learned rows alone: with kg's and kg-small's settings GraphSAGE learned next to nothing of links.
-        ("encoder", shape.encoded, f"{relations}; {nodes}, links through an encoder"),
+        ("encoder", shape.encoded and shape.edges <= FEW_EDGES, f"{relations}; {nodes}, links through an encoder"),
+        ("plain", shape.encoded, f"{relations}; {nodes}, more links through an encoder than small batches soon go through"),
         ("social", shape.relations <= 1 and _fits("social", shape), f"{nodes}, one relation"),
         (
             "kg-small",

@@ -70,6 +70,7 @@ def test_each_kind_of_graph_gets_its_own(shape, expected):
         (SMALL, "link_prediction", "kg-small"),
         (SMALL, "node_classification", "sage"),  # gcn divides features, which there may not be
         (replace(SMALL, encoded=True), "link_prediction", "encoder"),
+        (replace(SMALL, encoded=True, edges=10**7), "link_prediction", "plain"),
         (replace(SMALL, encoded=True, classified=True), "node_classification", "gcn"),
         (SMALL, "poetry", "plain"),
     ],
