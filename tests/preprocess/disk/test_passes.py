@@ -17,7 +17,7 @@ WRITTEN = {  # what passes return, and its keys in progress.json
     Gathered: {
         "spool": {},
         "shape": {"relations": {}, "carried": {}},
-        "blocks": {"number": {}, "split": {}, "dictionary": {}, "count": {}, "checksum": {}},
+        "blocks": {"number": {}, "split": {}, "dictionary": {}, "count": {}, "checksum": {}, "shard": {}},
         "dictionaries": DICTIONARIES,
         "relations": {"names": {}, "force_text": {}},
         "node_lists": {"rows": KEYS, "sets": KEYS, "labels": KEYS},
