@@ -174,19 +174,21 @@ class SignsOfLife:
         now = time.monotonic()
         self._answered = now
         self._seen = {rank: (b"", now) for rank in range(place.count) if rank != place.rank}
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._show, self._watch)]
+        # Python waits for the one that asks the store: it would abort the process by its answer while Python ends.
+        asks, looks = threading.Thread(target=self._show, daemon=False), threading.Thread(target=self._watch, daemon=True)
+        self._threads = [asks, looks]
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """End both threads. One that asked the store while Python ends would abort the process."""
+        """End both threads."""
         self._stopped.set()
         for thread in self._threads:
             thread.join(LEAVE)
 
     def _show(self) -> None:
         beat = 0
-        while not self._stopped.wait(BEAT):
+        while not self._stopped.wait(BEAT) and threading.main_thread().is_alive():
             beat += 1
             try:
                 self._store.set(f"alive/{self._place.rank}", str(beat))
