@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import parse_json, reading
+from marius_lite.preprocess.readers.column_rows import rows_of
 from marius_lite.preprocess.readers.node_ids import IdColumn
 from marius_lite.preprocess.readers.parquet_file import open_parquet
 from marius_lite.preprocess.readers.roles import NODE_IDS, require_distinct
@@ -111,20 +112,11 @@ class ParquetRows:
         first = 0
         with reading(self.path), self._open() as opened:
             for batch in opened.iter_batches(rows, columns=self._names, use_threads=False):
-                yield first, self._list_rows(batch.column(0), first) if self._lists else self._column_rows(batch, first)
+                if self._lists:
+                    yield first, self._list_rows(batch.column(0), first)
+                else:
+                    yield first, rows_of(batch, self.dtype, self.path, first, "null")
                 first += len(batch)
-
-    def _column_rows(self, batch: pa.RecordBatch, first: int) -> Rows:
-        block = np.empty((len(batch), self.width), self.dtype)
-        for place, column in enumerate(batch.columns):
-            if column.null_count:
-                row = int(np.asarray(column.is_null()).argmax())
-                raise UserError(
-                    f"{self.path}: row {first + row}, column {batch.schema.names[place]!r}: null: every value must "
-                    "be a number: replace it"
-                )
-            block[:, place] = column.to_numpy(zero_copy_only=False)
-        return block
 
     def _list_rows(self, column: pa.Array, first: int) -> Rows:
         lengths = np.where(np.asarray(column.is_valid()), np.asarray(pc.list_value_length(column).fill_null(0)), 0)

@@ -20,6 +20,7 @@ from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.log import log
 from marius_lite.preprocess.readers.arrays import checked_ids
+from marius_lite.preprocess.readers.column_rows import rows_of
 from marius_lite.preprocess.readers.roles import NODE_IDS
 from marius_lite.preprocess.readers.source import ByteStream, checksum_of
 
@@ -101,7 +102,7 @@ class DelimitedRows:
         for batch in self.batches(self._numbers, pa.float32()):
             for begin in range(0, len(batch), rows):
                 part = batch.slice(begin, rows)
-                yield first, self._block(part, first)
+                yield first, rows_of(part, self.dtype, self.path, first, "empty, or said to be missing")
                 first += len(part)
 
     def batches(self, names: list[str], type: pa.DataType) -> Iterator[pa.RecordBatch]:
@@ -116,18 +117,6 @@ class DelimitedRows:
                 yield from pacsv.open_csv(pa.PythonFile(file, "r"), read, parse, convert)
             except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError) as error:
                 raise UserError(f"{self.path}: {str(error)[:300]}: {ADVICE}") from error
-
-    def _block(self, batch: pa.RecordBatch, first: int) -> Rows:
-        block = np.empty((len(batch), self.width), self.dtype)
-        for place, column in enumerate(batch.columns):
-            if column.null_count:
-                row = int(np.asarray(column.is_null()).argmax())
-                raise UserError(
-                    f"{self.path}: row {first + row}, column {self._numbers[place]!r}: empty, or said to be missing: every value "
-                    "must be a number: replace it"
-                )
-            block[:, place] = column.to_numpy(zero_copy_only=False)
-        return block
 
 
 class IdsBeside:
