@@ -31,9 +31,8 @@ from marius_lite.pipeline.batches import Drawn, Sampled, Stages, Stop, run
 from marius_lite.processes.one_process import Processes
 from marius_lite.seeds import seed_for
 from marius_lite.tasks.node_classification import NodeWindow
-from marius_lite.train.lanes import LaneBatch
 from marius_lite.train.parts import Parts
-from marius_lite.train.together import TogetherTrainer
+from marius_lite.train.together import LaneBatch, TogetherTrainer
 from marius_lite.types import EpochPlan
 
 NOT_DETERMINISTIC = (
@@ -124,11 +123,8 @@ class AdaptiveTrainer(TogetherTrainer):
         said = self._processes.gathered((self._asked(), mine))
         self._hear(asked for asked, _ in said)
         at, each_trained = self.state.cursor, [sum(each.size for each in batches) for _, batches in said]
-        for batch in sorted((each for _, batches in said for each in batches), key=lambda each: each.index):
-            loss_sum, edges = self.state.loss_sum + batch.loss * batch.size, self.state.edges + batch.size
-            self.state = replace(self.state, loss_sum=loss_sum, edges=edges)
-            self._meter.batch(replace(batch, step=at.step), batch.loss, self.state, rates)
-            rates = {}
+        trained = sorted((each for _, batches in said for each in batches), key=lambda each: each.index)
+        self._count((replace(each, step=at.step) for each in trained), rates)
         self._merge(each_trained[self._processes.rank], self.state.edges == nodes or self._pause())
         updates = [len(batches) for _, batches in said]
         machine = {"batch_sizes": self._sizes, "updates": updates, "nodes": each_trained}

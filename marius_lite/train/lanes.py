@@ -25,34 +25,17 @@ from marius_lite.merging.coding import coding_of
 from marius_lite.nn.products import products_in
 from marius_lite.optim.schedule import Rated
 from marius_lite.ordering.lanes import rounds_of
-from marius_lite.pipeline.batches import Finished
 from marius_lite.processes.apart import move
 from marius_lite.processes.holders import Holders
 from marius_lite.processes.one_process import Processes
 from marius_lite.seeds import seed_for
 from marius_lite.train.lane import Lane
 from marius_lite.train.parts import Parts
-from marius_lite.train.together import TogetherTrainer
+from marius_lite.train.together import LaneBatch, TogetherTrainer
 from marius_lite.types import EpochPlan, Step
 
 HEAD, OF_BATCH = 3, 4
 """Numbers, float64, that stand before what a lane learned in a turn, and for each of its batches."""
-
-
-@dataclass(frozen=True, slots=True)
-class LaneBatch:
-    """A batch that a lane has trained, here or in another process."""
-
-    epoch: int
-    step: int
-    index: int
-    size: int
-    loss: float
-
-    @classmethod
-    def of(cls, finished: Finished) -> LaneBatch:
-        at = finished.batch
-        return cls(at.epoch, at.step, at.index, at.size, finished.loss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +81,8 @@ class LanesTrainer(TogetherTrainer):
         self._all, self._every = self.config.scale.ranks, self.config.scale.relations_every
         bits, width = self.config.scale.merge_bits, self._weights.width
         self._coding = coding_of(bits, self._weights.size, width, self._weights.exact)
-        self._lanes_of = processes.gathered(processes.lanes(self._all))
         self._holders = Holders(state.checksums, folders) if any(folders) else None
+        self._lanes_of = processes.gathered(processes.lanes(self._all)) if self._holders else []
         self._weights.hold()
         self._expect(state.checksums)
 
@@ -138,11 +121,7 @@ class LanesTrainer(TogetherTrainer):
         self._hear((turn.signum, turn.due) for turn in turns)
         trained = [turn for turn in turns if turn.batches]
         self._weights.step_together([self._coding.plain(turn.learned) for turn in trained])
-        for batch in (each for turn in trained for each in turn.batches):
-            loss_sum, edges = self.state.loss_sum + batch.loss * batch.size, self.state.edges + batch.size
-            self.state = replace(self.state, loss_sum=loss_sum, edges=edges)
-            self._meter.batch(batch, batch.loss, self.state, rates)
-            rates = {}
+        self._count((each for turn in trained for each in turn.batches), rates)
         batches = max(len(turn.batches) for turn in turns)
         self._move(replace(self.state.cursor, batch=self.state.cursor.batch + batches))
         return bool(trained)

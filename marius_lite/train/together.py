@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from marius_lite.checkpoint.state import State
 from marius_lite.errors import EndedElsewhere
+from marius_lite.pipeline.batches import Finished
 from marius_lite.processes.one_process import Processes
 from marius_lite.train.parts import Parts
 from marius_lite.train.trainer import Trainer
+
+
+@dataclass(frozen=True, slots=True)
+class LaneBatch:
+    """A batch that a lane has trained, here or in another process."""
+
+    epoch: int
+    step: int
+    index: int
+    size: int
+    loss: float
+
+    @classmethod
+    def of(cls, finished: Finished) -> LaneBatch:
+        at = finished.batch
+        return cls(at.epoch, at.step, at.index, at.size, finished.loss)
 
 
 class TogetherTrainer(Trainer):
@@ -34,6 +51,14 @@ class TogetherTrainer(Trainer):
         """Take note of what every process would do."""
         signals, due = zip(*asked)
         self._said = max(signum or 0 for signum in signals) or None, any(due)
+
+    def _count(self, batches: Iterable[LaneBatch], rates: dict[str, float]) -> None:
+        """Count batches that any process has trained. ``rates``: learning rates, where they are new since the last."""
+        for batch in batches:
+            loss_sum, edges = self.state.loss_sum + batch.loss * batch.size, self.state.edges + batch.size
+            self.state = replace(self.state, loss_sum=loss_sum, edges=edges)
+            self._meter.batch(batch, batch.loss, self.state, rates)
+            rates = {}
 
     def _stop_if_asked(self) -> None:
         if self._said[0] is not None and not self.writes:
