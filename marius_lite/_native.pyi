@@ -147,6 +147,16 @@ def sort_and_fill(rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), orde
     (unique int64 (m,), order int32 (m,), starts int32 (m+1,), inverse int32 (m,)): what sort_rows and inverse_of give, with `spare` behind the different rows, which stands at no position.
     """
 
+def draw_below(seed: int, bound: int, out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Numbers below `bound`, from 1 to 2^32 - 1, into out, int64 (n,): the first ones of numpy's Philox with the key (seed, 0).
+    """
+
+def pack(arrays: Sequence[Annotated[NDArray[Any], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], start: int, alignment: int) -> list[int]:
+    """
+    Copy arrays into out, uint8 (n,), at multiples of `alignment`, the first one at `start`. Returns where each begins, and where the next one would. Raises ValueError where they do not fit.
+    """
+
 def inverse_of(order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
     """
     The segment of each position, int32 (m,): s at order[starts[s]:starts[s + 1]], of what sort_rows gave.

@@ -43,6 +43,7 @@ def make_stub() -> str:
     stub: str = generator.get().replace("import Annotated, ", "import Annotated, Any, ")
     stub = stub.replace("ROW_OPTIMIZERS: dict =", "ROW_OPTIMIZERS: dict[str, dict[str, Any]] =")
     stub = re.sub(r"\*\*(\w+)\)", r"**\1: Any)", stub)
+    stub = stub.replace("NDArray,", "NDArray[Any],")
     for name, result in RETURNS.items():
         stub = re.sub(rf"(def {name}\(.*\)) -> (dict|tuple|object):", rf"\1 -> {result}:", stub)
     return stub

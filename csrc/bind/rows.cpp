@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "rows/bfloat16.h"
 #include "rows/gather.h"
 #include "rows/held.h"
+#include "rows/philox.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
 #include "rows/steps.h"
@@ -60,16 +62,21 @@ template <class Work> auto worked(std::size_t numbers, Work work) {
 std::int64_t length(const auto& vector) { return static_cast<std::int64_t>(vector.shape(0)); }
 
 nb::tuple sort_rows(Vector<const std::int64_t> rows) {
-    marius::SortedRows sorted = worked(rows.shape(0), [&] { return marius::sort_rows(rows.data(), length(rows)); });
+    const auto work = [&] {
+        marius::SortedRows sorted = marius::sort_rows(rows.data(), length(rows));
+        sorted.unique.shrink_to_fit();  // they live as long as the batch
+        sorted.starts.shrink_to_fit();
+        return sorted;
+    };
+    marius::SortedRows sorted = worked(rows.shape(0), work);
     return nb::make_tuple(array_of(std::move(sorted.unique)), array_of(std::move(sorted.order)),
                           array_of(std::move(sorted.starts)));
 }
 
 nb::tuple sort_and_fill(Vector<const std::int64_t> rows, std::int64_t spare) {
     const auto work = [&] {
-        marius::SortedRows sorted = marius::sort_rows(rows.data(), length(rows));
-        std::vector<std::int32_t> inverse =
-            marius::inverse_of(sorted.order.data(), length(rows), sorted.starts.data(), sorted.unique.size());
+        std::vector<std::int32_t> inverse(rows.shape(0));
+        marius::SortedRows sorted = marius::sort_rows(rows.data(), length(rows), inverse.data());
         sorted.unique.resize(rows.shape(0), spare);
         sorted.starts.resize(rows.shape(0) + 1, static_cast<std::int32_t>(rows.shape(0)));
         return std::pair(std::move(sorted), std::move(inverse));
@@ -77,6 +84,38 @@ nb::tuple sort_and_fill(Vector<const std::int64_t> rows, std::int64_t spare) {
     auto [sorted, inverse] = worked(rows.shape(0), work);
     return nb::make_tuple(array_of(std::move(sorted.unique)), array_of(std::move(sorted.order)),
                           array_of(std::move(sorted.starts)), array_of(std::move(inverse)));
+}
+
+void draw_below(std::uint64_t seed, std::int64_t bound, Vector<std::int64_t> out) {
+    worked(out.shape(0), [&] {
+        marius::draw_below(seed, bound, out.data(), length(out));
+        return 0;
+    });
+}
+
+// Copies arrays of any kind into `out`, each at a multiple of `alignment` bytes, the first one at `start`. Returns where they begin, and
+// where the next one would.
+std::vector<std::int64_t> pack(const std::vector<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>& arrays,
+                               Vector<std::uint8_t> out, std::int64_t start, std::int64_t alignment) {
+    require(start >= 0 && alignment > 0, "pack: start is negative, or alignment not positive");
+    std::vector<std::int64_t> starts;
+    starts.reserve(arrays.size() + 1);
+    std::int64_t bytes = 0;
+    for (const auto& array : arrays) {
+        const auto size = static_cast<std::int64_t>(array.nbytes());
+        require(size <= length(out) - start, "a packet of " + std::to_string(length(out)) + " bytes cannot take " +
+                                                 std::to_string(size) + " more than " + std::to_string(start));
+        starts.push_back(start);
+        bytes += size;
+        start += (size + alignment - 1) / alignment * alignment;
+    }
+    starts.push_back(start);
+    worked(bytes, [&] {
+        for (std::size_t i = 0; i < arrays.size(); ++i)
+            if (arrays[i].nbytes()) std::memcpy(out.data() + starts[i], arrays[i].data(), arrays[i].nbytes());
+        return 0;
+    });
+    return starts;
 }
 
 nb::object inverse_of(Vector<const std::int32_t> order, Vector<const std::int32_t> starts) {
@@ -188,6 +227,11 @@ void bind_rows(nb::module_& m) {
         "sort_and_fill", &sort_and_fill, "rows"_a.noconvert(), "spare"_a,
         "(unique int64 (m,), order int32 (m,), starts int32 (m+1,), inverse int32 (m,)): what sort_rows and inverse_of give, with "
         "`spare` behind the different rows, which stands at no position.");
+    m.def("draw_below", &draw_below, "seed"_a, "bound"_a, "out"_a.noconvert(),
+          "Numbers below `bound`, from 1 to 2^32 - 1, into out, int64 (n,): the first ones of numpy's Philox with the key (seed, 0).");
+    m.def("pack", &pack, "arrays"_a.noconvert(), "out"_a.noconvert(), "start"_a, "alignment"_a,
+          "Copy arrays into out, uint8 (n,), at multiples of `alignment`, the first one at `start`. Returns where each begins, and "
+          "where the next one would. Raises ValueError where they do not fit.");
     m.def("inverse_of", &inverse_of, "order"_a.noconvert(), "starts"_a.noconvert(),
           "The segment of each position, int32 (m,): s at order[starts[s]:starts[s + 1]], of what sort_rows gave.");
     m.def("group_rows", &group_rows, "group_of"_a.noconvert(), "group_count"_a, "piece"_a,

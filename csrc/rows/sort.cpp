@@ -1,7 +1,6 @@
 #include "rows/sort.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
 #include <memory>
@@ -12,8 +11,7 @@
 namespace marius {
 namespace {
 
-constexpr int digit_bits = 11;
-constexpr std::size_t digits = std::size_t{1} << digit_bits;
+constexpr int most_digit_bits = 11;
 
 struct Wide {
     std::uint64_t row_;
@@ -39,51 +37,82 @@ struct Narrow {
 
 // The bits that are set in some row. Digits above the highest of them need no sorting.
 std::uint64_t bits_of(const std::int64_t* rows, std::int64_t count) {
-    std::uint64_t bits = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-        if (rows[i] < 0)
-            throw std::invalid_argument("sort_rows: row " + std::to_string(rows[i]) + " at position " + std::to_string(i) +
-                                        " is negative");
-        bits |= static_cast<std::uint64_t>(rows[i]);
+    std::int64_t bits = 0;
+    for (std::int64_t i = 0; i < count; ++i) bits |= rows[i];
+    if (bits < 0) {
+        const std::int64_t* negative = std::find_if(rows, rows + count, [](std::int64_t row) { return row < 0; });
+        throw std::invalid_argument("sort_rows: row " + std::to_string(*negative) + " at position " +
+                                    std::to_string(negative - rows) + " is negative");
     }
-    return bits;
+    return static_cast<std::uint64_t>(bits);
 }
 
-template <class Item> void sort_by_digit(const Item* from, Item* to, std::int64_t count, int shift) {
-    std::array<std::int64_t, digits> place{};
-    for (std::int64_t i = 0; i < count; ++i) ++place[from[i].row() >> shift & (digits - 1)];
-    std::int64_t start = 0;
-    for (std::int64_t& entry : place) start += std::exchange(entry, start);
-    for (std::int64_t i = 0; i < count; ++i) to[place[from[i].row() >> shift & (digits - 1)]++] = from[i];
+// The places of items by one digit of their rows: where the next item with each digit goes.
+class Places {
+public:
+    Places(int pass, int digit_bits) : shift_(pass * digit_bits), places_(std::size_t{1} << digit_bits) {}
+
+    void count(std::uint64_t row) { ++places_[digit(row)]; }
+    void begin() {
+        std::uint32_t start = 0;
+        for (std::uint32_t& place : places_) start += std::exchange(place, start);
+    }
+    std::uint32_t take(std::uint64_t row) { return places_[digit(row)]++; }
+
+private:
+    std::size_t digit(std::uint64_t row) const { return row >> shift_ & (places_.size() - 1); }
+
+    int shift_;
+    std::vector<std::uint32_t> places_;
+};
+
+// As many passes as digits of the most bits take, with digits of as few bits as they need. All of them are counted at once.
+std::vector<Places> places_of(const std::int64_t* rows, std::int64_t count, int bits) {
+    const int passes = (bits + most_digit_bits - 1) / most_digit_bits;
+    std::vector<Places> places;
+    for (int pass = 0; pass < passes; ++pass) places.emplace_back(pass, (bits + passes - 1) / passes);
+    for (std::int64_t i = 0; i < count; ++i)
+        for (Places& each : places) each.count(static_cast<std::uint64_t>(rows[i]));
+    for (Places& each : places) each.begin();
+    return places;
 }
 
-template <class Item> SortedRows sorted_by(const std::int64_t* rows, std::int64_t count, int bits) {
+template <class Item> SortedRows sorted_by(const std::int64_t* rows, std::int64_t count, int bits, std::int32_t* inverse) {
     std::unique_ptr<Item[]> items(new Item[count]), other(new Item[count]);
-    for (std::int64_t i = 0; i < count; ++i) items[i] = Item(rows[i], i);
-    for (int shift = 0; shift < bits; shift += digit_bits) {
-        sort_by_digit(items.get(), other.get(), count, shift);
+    std::vector<Places> places = places_of(rows, count, bits);
+    if (places.empty())
+        for (std::int64_t i = 0; i < count; ++i) items[i] = Item(rows[i], i);
+    else
+        for (std::int64_t i = 0; i < count; ++i) items[places[0].take(static_cast<std::uint64_t>(rows[i]))] = Item(rows[i], i);
+    for (std::size_t pass = 1; pass < places.size(); ++pass) {
+        for (std::int64_t i = 0; i < count; ++i) other[places[pass].take(items[i].row())] = items[i];
         items.swap(other);
     }
     SortedRows sorted;
     sorted.order.resize(count);
+    sorted.unique.resize(count);
+    sorted.starts.resize(count + 1);
+    std::int64_t segment = -1;
+    // Without a branch for a new row, which nothing could foresee: the last to write into a segment is right.
     for (std::int64_t i = 0; i < count; ++i) {
+        segment += i == 0 || items[i].row() != items[i - 1].row();
         sorted.order[i] = items[i].position();
-        if (i == 0 || items[i].row() != items[i - 1].row()) {
-            sorted.unique.push_back(static_cast<std::int64_t>(items[i].row()));
-            sorted.starts.push_back(static_cast<std::int32_t>(i));
-        }
+        sorted.unique[segment] = static_cast<std::int64_t>(items[i].row());
+        sorted.starts[segment + 1] = static_cast<std::int32_t>(i + 1);
+        if (inverse) inverse[items[i].position()] = static_cast<std::int32_t>(segment);
     }
-    sorted.starts.push_back(static_cast<std::int32_t>(count));
+    sorted.unique.resize(segment + 1);
+    sorted.starts.resize(segment + 2);
     return sorted;
 }
 
 }  // namespace
 
-SortedRows sort_rows(const std::int64_t* rows, std::int64_t count) {
+SortedRows sort_rows(const std::int64_t* rows, std::int64_t count, std::int32_t* inverse) {
     if (count > std::numeric_limits<std::int32_t>::max())
         throw std::invalid_argument("sort_rows: " + std::to_string(count) + " rows, at most 2147483647 allowed");
     const int bits = std::bit_width(bits_of(rows, count));
-    return bits <= 32 ? sorted_by<Narrow>(rows, count, bits) : sorted_by<Wide>(rows, count, bits);
+    return bits <= 32 ? sorted_by<Narrow>(rows, count, bits, inverse) : sorted_by<Wide>(rows, count, bits, inverse);
 }
 
 std::vector<std::int32_t> inverse_of(const std::int32_t* order, std::int64_t count, const std::int32_t* starts,

@@ -24,6 +24,9 @@ CLASSIFIED_BYTES = 24
 masks."""
 LOOK_BACK = 2
 """How many earlier batches may be under way on a device when a batch's rows are gathered: one computes, one goes back."""
+TOGETHER, FEW_ROWS = 8, 1 << 13
+"""Batches that are sent to a device together, at most, and the rows of a batch up to which they are: its ids are prepared in less
+time than the host takes to launch it, or to pass it from thread to thread."""
 RING = LOOK_BACK + 2
 """Blocks on a device. A batch's block is read until LOOK_BACK later batches have computed. The next one is filled meanwhile."""
 CPU_TILE = 1 << 21

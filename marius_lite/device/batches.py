@@ -5,6 +5,8 @@
     scattering   copy the updated rows back to the host's buffer
 
 The streams of different batches overlap, and events keep them in order. The host waits only for a batch to end.
+
+Where all rows are cached on the device, several batches can be begun together: they are sent by one copy, and may be one graph.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from marius_lite.config.memory import GRAPH_BYTES, LOOK_BACK, RING
+from marius_lite.config.memory import GRAPH_BYTES, LOOK_BACK, RING, TOGETHER
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.arrived import Learn
-from marius_lite.device.packet import LONG, Packet, Sent
-from marius_lite.device.replay import Repeated, Replays, is_whole, trained
-from marius_lite.device.rows import DeviceTable, TablePart
+from marius_lite.device.packet import ALIGNMENT, ARRAYS, LONG, Packet
+from marius_lite.device.replay import Replays
+from marius_lite.device.rows import DeviceTable
+from marius_lite.device.sent import Repeated, SentBatch
 from marius_lite.device.streams import Event
 from marius_lite.errors import RunError
 from marius_lite.types import BatchRows
@@ -30,15 +33,29 @@ from marius_lite.types import BatchRows
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class NewBatch:
+    """A batch to begin. ``rows``: its rows of each table. ``arrays``: what else ``learn`` needs, by name."""
+
+    rows: Sequence[BatchRows]
+    arrays: Arrays
+    learn: Learn | Repeated
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all its arrays."""
+        return sum(each.nbytes for each in self.rows) + sum(array.nbytes for array in self.arrays.values())
+
+
 @dataclass
 class _Slot:
-    """What a batch under way needs beside its tables' blocks. The events follow its computing and its last stream.
+    """What batches begun together need beside their tables' blocks. The events follow their computing and their last stream.
 
-    ``loss``: (1,) float64 on the host, which ``told`` shows without torch.
+    ``losses``: (`TOGETHER`,) float64 on the host, which ``told`` shows without torch.
     """
 
     packet: Packet
-    loss: torch.Tensor
+    losses: torch.Tensor
     told: npt.NDArray[np.float64]
     computed: Event | None = None
     ended: Event | None = None
@@ -53,23 +70,23 @@ class DeviceBatches:
 
     def __init__(self, accelerator: Accelerator, tables: Sequence[DeviceTable], packet: int = 0, graphs: int = GRAPH_BYTES):
         self.accelerator, self.tables = accelerator, list(tables)
-        losses = [accelerator.host_bytes(8).view(torch.float64) for _ in range(RING)]
+        losses = [accelerator.host_bytes(8 * TOGETHER).view(torch.float64) for _ in range(RING)]
         self._ring = [_Slot(Packet(accelerator, packet), loss, loss.numpy()) for loss in losses]
         self._replays = Replays(accelerator, graphs)
         self._begun = 0
         accelerator.order_new_memory()
 
-    def begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn | Repeated) -> Callable[[], float]:
-        """Put a batch on the streams. Call what is returned to wait for the batch to end; it returns the loss.
+    def begin(self, batches: Sequence[NewBatch]) -> Callable[[], list[float]]:
+        """Put batches on the streams. Call what is returned to wait for them to end; it returns their losses.
 
-        ``rows``: the batch's rows of each table. ``arrays``: what else ``learn`` needs. At most RING batches may be under way, so
-        the oldest must end before another begins. Raises RunError where the device has too little memory, or where torch has no
-        deterministic implementation of what ``learn`` does.
+        There may be up to `TOGETHER` of them where all rows of all tables are cached, else one. At most RING such calls may be
+        under way, so the oldest must end before another begins. Raises RunError where the device has too little memory, or where
+        torch has no deterministic implementation of what a batch's ``learn`` does.
         """
         advice = "lower training.batch_size, sampling.fanouts or storage.device_cache"
         try:
             with self.accelerator.taking_memory("a batch", advice):
-                return self._begin(rows, arrays, learn)
+                return self._begin(batches)
         except RuntimeError as error:
             if "deterministic implementation" not in str(error):
                 raise
@@ -78,35 +95,38 @@ class DeviceBatches:
                 "cpu`, or give up bit-identical runs by `training.staleness: 1`"
             ) from error
 
-    def _begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn | Repeated) -> Callable[[], float]:
+    def _begin(self, new: Sequence[NewBatch]) -> Callable[[], list[float]]:
         self._replays.tidy()
         slot, device = self._slot(0), self.accelerator
         gathering, computing, scattering = device.gathering, device.computing, device.scattering
-        if self._reserve(slot, rows, arrays):
+        if self._reserve(slot, new):
             device.order_new_memory()
-        parts = [table.part(self._begun, each, slot.packet) for table, each in zip(self.tables, rows, strict=True)]
-        sent = {name: slot.packet.put(array) for name, array in arrays.items()}
-        if is_whole(parts) and slot.packet.used < LONG:  # it takes less time to send than events take
+        batches = [self._put(slot.packet, each) for each in new]
+        whole = batches[0].whole
+        if len(new) > 1 and not whole:
+            raise ValueError(f"{len(new)} batches together, though not all rows are cached on the device")
+        if whole and slot.packet.used < LONG * len(new):  # it takes less time to send than events take
             computing.run(lambda: slot.packet.send(computing.handle))
         else:
             if self._begun >= LOOK_BACK:
                 gathering.after(self._slot(-LOOK_BACK).computed)  # the last batch that reads this block
             if self._begun > LOOK_BACK:
                 gathering.after(self._slot(-LOOK_BACK - 1).ended)  # later batches are the ones that `BatchRows.again` names
-            gathering.run(lambda: self._fetch(slot.packet, parts))
+            gathering.run(lambda: self._fetch(slot.packet, batches))
             computing.after(gathering.record())
-        computing.run(lambda: self._compute(slot.loss, parts, sent, learn))
+        computing.run(lambda: self._compute(slot.losses, batches))
         ended = slot.computed = computing.record()
-        if any(part.goes_back for part in parts):
+        if any(part.goes_back for part in batches[0].parts):
             scattering.after(slot.computed)
-            scattering.run(lambda: self._store(parts))
+            scattering.run(lambda: self._store(batches))
             ended = scattering.record()
         slot.ended = ended
         self._begun += 1
 
-        def end() -> float:
+        def end() -> list[float]:
             ended.wait()
-            return float(slot.told[0])
+            losses: list[float] = slot.told[: len(new)].tolist()
+            return losses
 
         return end
 
@@ -119,32 +139,41 @@ class DeviceBatches:
         for table in self.tables:
             table.close()
 
-    def _tell(self, loss: torch.Tensor, out: torch.Tensor) -> None:
-        device = self.accelerator
-        device.library.copy(
-            device=device.index, stream=device.computing.handle, target=out.data_ptr(), source=loss.data_ptr(), bytes=8
-        )
+    def _put(self, packet: Packet, batch: NewBatch) -> SentBatch:
+        """Put a batch's arrays into the packet of its slot."""
+        parts = [table.part(self._begun, each, packet) for table, each in zip(self.tables, batch.rows, strict=True)]
+        return SentBatch(parts, dict(zip(batch.arrays, packet.put([*batch.arrays.values()]))), batch.learn)
 
     def _slot(self, ago: int) -> _Slot:
-        """The slot of the batch that begins now (0), or of one that began before it (-1, -2, ...)."""
+        """The slot of what begins now (0), or of what began before it (-1, -2, ...)."""
         return self._ring[(self._begun + ago) % RING]
 
-    def _reserve(self, slot: _Slot, rows: Sequence[BatchRows], arrays: Arrays) -> bool:
-        """Have room for the next batch in the slot and in every table; true if some of it is new memory."""
-        size = sum(each.nbytes for each in rows) + sum(array.nbytes for array in arrays.values())
-        moved = [table.reserve(self._begun, len(each.rows)) for table, each in zip(self.tables, rows, strict=True)]
-        return slot.packet.clear(size) or any(moved)
+    def _reserve(self, slot: _Slot, new: Sequence[NewBatch]) -> bool:
+        """Have room for the next batches in the slot and in every table; true if some of it is new memory.
 
-    def _fetch(self, packet: Packet, parts: Sequence[TablePart]) -> None:
+        They have a table's room in common: where there are several, each is done with it before the next one begins.
+        """
+        most = [max(len(batch.rows[k].rows) for batch in new) for k in range(len(self.tables))]
+        moved = [table.reserve(self._begun, rows) for table, rows in zip(self.tables, most)]
+        aligning = (len(new) - 1) * ARRAYS * ALIGNMENT  # the packet counts one batch's itself
+        return slot.packet.clear(sum(batch.nbytes for batch in new) + aligning) or any(moved)
+
+    def _fetch(self, packet: Packet, batches: Sequence[SentBatch]) -> None:
         packet.send(self.accelerator.gathering.handle)
-        for part in parts:
-            part.fetch()
+        for batch in batches:
+            for part in batch.parts:
+                part.fetch()
 
-    def _store(self, parts: Sequence[TablePart]) -> None:
-        for part in parts:
-            part.store()
+    def _store(self, batches: Sequence[SentBatch]) -> None:
+        for batch in batches:
+            for part in batch.parts:
+                part.store()
 
-    def _compute(self, out: torch.Tensor, parts: Sequence[TablePart], sent: Mapping[str, Sent], learn: Learn | Repeated) -> None:
-        """Learn from a batch and update its blocks. The loss goes to ``out``, (1,) on the host."""
-        loss = self._replays.train(parts, sent, learn) if isinstance(learn, Repeated) else trained(parts, sent, learn)
-        self._tell(loss, out)
+    def _compute(self, out: torch.Tensor, batches: Sequence[SentBatch]) -> None:
+        """Learn from batches and update their blocks. The losses go to ``out``, on the host."""
+        device, place = self.accelerator, out.data_ptr()
+        for losses in self._replays.train(batches):
+            device.library.copy(
+                device=device.index, stream=device.computing.handle, target=place, source=losses.data_ptr(), bytes=losses.nbytes
+            )
+            place += losses.nbytes

@@ -154,7 +154,7 @@ class HotRowCache(RowCache):
         for start in range(0, len(self.hot), self._copy_rows):
             rows = self.hot[start : start + self._copy_rows]
             self._packet.clear()
-            sent = self._packet.put(rows)
+            [sent] = self._packet.put([rows])
             cached = self.records[start : start + len(rows)]
 
             def work(sent: Sent = sent, count: int = len(rows), cached: torch.Tensor = cached) -> None:

@@ -73,7 +73,7 @@ def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Lin
 def _sent(accelerator: Accelerator, array: Rows) -> tuple[Packet, Sent]:
     """Send an array to the device and wait for it; the packet that owns its memory, and the array."""
     packet = Packet(accelerator, array.nbytes)
-    sent = packet.put(array)
+    [sent] = packet.put([array])
     accelerator.computing.run(lambda: packet.send(accelerator.computing.handle))
     accelerator.computing.record().wait()
     return packet, sent

@@ -186,7 +186,7 @@ class _Batch:
         """Send the seeds and the excluded edges, and insert the seeds. Counts the different seeds."""
         owner, resident = self._owner, self._owner.resident_ranges
         packet = owner.packet(sum(array.nbytes for array in (seeds, excluded, resident, owner.lists)))
-        ids, pairs, ranges, lists = (packet.put(array) for array in (seeds, excluded, resident, owner.lists))
+        ids, pairs, ranges, lists = packet.put([seeds, excluded, resident, owner.lists])
         packet.send(owner.accelerator.sampling.handle)
         self._all |= {"lists": lists.tensor, "resident": ranges.tensor, "resident_count": len(resident)}
         self._exclude(pairs.tensor.view(-1, 2))

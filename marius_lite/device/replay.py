@@ -1,14 +1,15 @@
 """Repeat on a device what it did for one batch, on the numbers of others: one call of the host in place of some hundred.
 
 What a batch puts on the device is the same for all batches that are *alike*: of equal shapes, with equal learning rates. So the
-work of one is captured as a CUDA graph. It reads the numbers of a batch where they are copied to before it is launched.
+work of one is captured as a CUDA graph. It reads the numbers of a batch where they are copied to before it is launched. Where
+batches are so small that the device waits for the host, several batches are one graph.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from math import prod
 
 import torch
@@ -17,11 +18,13 @@ from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.arrived import ArrivedBatch, Learned
 from marius_lite.device.packet import Sent, with_room
 from marius_lite.device.rows import TablePart
+from marius_lite.device.sent import Repeated, SentBatch, span_of
 from marius_lite.log import log
 
 SEEN = 8
-"""Batches that are alike before their work is captured, which takes as long as some batches. The first ones also make memory, and
-handles of libraries."""
+"""Batches that are alike before their work is captured, which takes as long as some batches; the same for groups of batches. The
+first ones also make memory, and handles of libraries. Sizes that batches are evenly cut into alternate: groups of n are of up to
+n + 1 kinds then."""
 LEAST, MOST = 2, 32
 """Graphs that are kept whatever memory they take, as the batches of a window have one of two sizes; and graphs that are kept at
 most, as old ones are of no use where learning rates change from window to window."""
@@ -29,27 +32,11 @@ NOTED = 256
 """Kinds of batches that are counted before they are captured."""
 
 Parts = Sequence[TablePart]
-Arrays = Mapping[str, Sent]
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """The work of a batch on a device, where it can be repeated.
-
-    ``alike``: equal for batches whose work is the same but for the numbers that arrive with them. ``seed``: seeds what the batch
-    draws, from ``generators``. ``learn``: puts the work on the computing stream. ``repeated``: does what the host does of
-    ``learn`` where the device repeats it (1), or takes that back (-1).
-    """
-
-    alike: Hashable
-    seed: Callable[[], None]
-    learn: Callable[[ArrivedBatch], Learned]
-    repeated: Callable[[int], None]
-    generators: Sequence[torch.Generator]
+Batches = Sequence[SentBatch]
 
 
 class GraphInputs:
-    """Memory where graphs read what arrives with a batch: its rows' values, table after table, and its arrays.
+    """Memory where graphs read what arrives with batches: their rows' values, table after table, and their arrays.
 
     All graphs have it in common, because one works at a time.
     """
@@ -62,7 +49,7 @@ class GraphInputs:
     def reserve(self, parts: Parts, size: int) -> bool:
         """Have room for parts and arrays of ``size`` bytes; true if some of it is new memory, which graphs so far do not read."""
         needed = [prod(part.shape) for part in parts]
-        if size <= len(self._arrays) and len(needed) == len(self._values) and all(map(fits, needed, self._values)):
+        if size <= len(self._arrays) and len(needed) <= len(self._values) and all(map(fits, needed, self._values)):
             return False
         self._values = [torch.zeros(with_room(each), device=self._device) for each in needed]
         self._arrays = torch.empty(with_room(size), dtype=torch.uint8, device=self._device)
@@ -78,50 +65,49 @@ class GraphInputs:
 
 
 class Graph:
-    """The captured work of a batch, which is done once when it is captured. It reads what is put into ``inputs``.
+    """The captured work of a batch, or of several, which is done once when it is captured. It reads what is put into ``inputs``.
 
-    Where all rows are cached on the device, everything is in the graph. Else a batch's rows are copied to it, and their
-    gradients, of ``bytes`` bytes, are applied to them behind it. What it computes in between is in memory that all graphs have in
-    common. ``loss``: the loss of the last batch, float64, until the next one.
+    Where all rows are cached on the device, everything is in the graph. Else it is of one batch, whose rows are copied to it, and
+    their gradients, of ``bytes`` bytes, are applied to them behind it. What it computes in between is in memory that all graphs
+    have in common. ``losses``: of the batches that it was done for last, float64 (batches,).
     """
 
-    def __init__(self, accelerator: Accelerator, inputs: GraphInputs, parts: Parts, sent: Arrays, work: Repeated):
-        self._accelerator, self._whole = accelerator, is_whole(parts)
-        self._first, self._bytes = span_of(arrays_of(parts, sent))
+    def __init__(self, accelerator: Accelerator, inputs: GraphInputs, batches: Batches):
+        self._accelerator, first = accelerator, batches[0]
+        start, self._bytes = span_of(batches)
         room = inputs.arrays(self._bytes)
         self._arrays = room.data_ptr()
-        self._values = [] if self._whole else inputs.values(parts)
-        self._put(parts, sent)
+        self._values = [] if first.whole else inputs.values(first.parts)
+        self._put(batches)
 
         def moved(each: Sent) -> Sent:
             """Where an array is copied to. It is not on the host."""
-            start = each.device - self._first
-            return replace(each, host=0, device=self._arrays + start, start=start, room=room)
-
-        there = {name: moved(each) for name, each in sent.items()}
+            place = each.device - start
+            return each._replace(host=0, device=self._arrays + place, start=place, room=room)
 
         def everything() -> Learned:
-            if self._whole:
-                return trained([part.elsewhere(moved) for part in parts], there, work.learn), []
-            loss, grads = work.learn(ArrivedBatch(self._values, there))
-            return loss.to(torch.float64), grads
+            if first.whole:
+                return torch.cat([batch.moved(moved).trained() for batch in batches]), []
+            return first.moved(moved).learned(self._values)
 
-        self.loss: torch.Tensor
-        (self.loss, self._grads), self._replay = accelerator.capture(everything, work.generators)
+        work = first.work
+        generators = work.generators if isinstance(work, Repeated) else ()
+        self.losses: torch.Tensor
+        (self.losses, self._grads), self._replay = accelerator.capture(everything, generators)
         self.bytes = sum(each.nbytes for each in self._grads)
-        self._update(parts)
+        self._update(batches)
 
-    def repeat(self, parts: Parts, sent: Arrays) -> None:
-        """Do the work for another batch."""
-        self._put(parts, sent)
+    def repeat(self, batches: Batches) -> None:
+        """Do the work for as many other batches."""
+        self._put(batches)
         self._replay()
-        self._update(parts)
+        self._update(batches)
 
-    def _put(self, parts: Parts, sent: Arrays) -> None:
-        """Copy a batch's numbers to where the graph reads them."""
-        for own, part in zip(self._values, parts):
+    def _put(self, batches: Batches) -> None:
+        """Copy the batches' numbers to where the graph reads them."""
+        for own, part in zip(self._values, batches[0].parts):
             part.values(own)
-        first, size = span_of(arrays_of(parts, sent))
+        first, size = span_of(batches)
         assert size == self._bytes, "batches that are alike have arrays of equal sizes"
         if size:
             self._accelerator.library.copy(
@@ -132,10 +118,9 @@ class Graph:
                 bytes=size,
             )
 
-    def _update(self, parts: Parts) -> None:
-        if not self._whole:
-            for part in parts:
-                part.update(self._grads)
+    def _update(self, batches: Batches) -> None:
+        if not batches[0].whole:
+            batches[0].update(self._grads)
 
 
 class Replays:
@@ -152,18 +137,35 @@ class Replays:
         self._dropped: list[Graph] = []
         self._works = kept > 0
 
-    def train(self, parts: Parts, sent: Arrays, work: Repeated) -> torch.Tensor:
-        """Train a batch, or repeat the work of one before it. Returns the loss. ``parts``: its rows. ``sent``: its arrays."""
+    def train(self, batches: Batches) -> Iterator[torch.Tensor]:
+        """Train batches, or repeat the work of others before them. Several must be whole, see `SentBatch`.
+
+        Yields their losses in order, float64 (some,), each time those of some more of them. Take them before you ask again.
+        """
+        if len(batches) > 1:
+            graph = self._done(batches)
+            if graph is not None:
+                yield graph.losses
+                return
+        for batch in batches:
+            graph = self._done([batch])
+            yield batch.trained() if graph is None else graph.losses
+
+    def _done(self, batches: Batches) -> Graph | None:
+        """Do the work of batches by a graph, and return it. None where there is none, and nothing was done but to seed."""
+        work, key = batches[0].work, tuple(batch.alike for batch in batches)
+        if not isinstance(work, Repeated) or None in key:
+            return None
+        if len(batches) > 1 and work.generators:
+            return None  # a graph is seeded once
         work.seed()
-        key = (work.alike, *(part.alike for part in parts), *((name, each.bytes, each.dtype) for name, each in sent.items()))
         graph = self._graphs.get(key)
-        if graph is not None:
-            self._graphs.move_to_end(key)
-            work.repeated(1)
-            graph.repeat(parts, sent)
-        elif (graph := self._captured(key, parts, sent, work)) is None:
-            return trained(parts, sent, work.learn)
-        return graph.loss
+        if graph is None:
+            return self._captured(key, batches, work)
+        self._graphs.move_to_end(key)
+        work.repeated(len(batches))
+        graph.repeat(batches)
+        return graph
 
     def tidy(self) -> None:
         """Forget graphs that others have replaced, once the device is done with them. Call it between batches."""
@@ -176,16 +178,16 @@ class Replays:
         self._graphs.clear()
         self._dropped.clear()
 
-    def _captured(self, key: Hashable, parts: Parts, sent: Arrays, work: Repeated) -> Graph | None:
-        """Do and capture the work of a batch, where its like is frequent; None where nothing was done."""
+    def _captured(self, key: Hashable, batches: Batches, work: Repeated) -> Graph | None:
+        """Do and capture the work of batches, where their like is frequent; None where nothing was done."""
         if not self._is_due(key):
             return None
         done: list[Learned] = []
         try:
-            if self._inputs.reserve([] if is_whole(parts) else parts, span_of(arrays_of(parts, sent))[1]):
+            if self._inputs.reserve([] if batches[0].whole else batches[0].parts, span_of(batches)[1]):
                 self._drop_all()
-            noted = replace(work, learn=noting(work.learn, done))
-            graph = self._graphs[key] = Graph(self._accelerator, self._inputs, parts, sent, noted)
+            noted = [replace(batch, work=noting(batch.work, done)) for batch in batches]
+            graph = self._graphs[key] = Graph(self._accelerator, self._inputs, noted)
         except RuntimeError as error:  # of memory, too
             self._give_up(error)
             work.repeated(-len(done))
@@ -215,48 +217,24 @@ class Replays:
         self._graphs.clear()
 
     def _is_due(self, key: Hashable) -> bool:
-        """Count a batch; true if those like it are to be captured."""
+        """Count batches, one or some together; true if those like them are to be captured."""
         self._seen[key] = count = self._seen.pop(key, 0) + 1
         if len(self._seen) > NOTED:
             self._seen.popitem(last=False)
         return self._works and count > SEEN
 
 
-def noting(learn: Callable[[ArrivedBatch], Learned], done: list[Learned]) -> Callable[[ArrivedBatch], Learned]:
-    """``learn``, which puts its results into ``done`` when it has come to its end."""
+def noting(work: Repeated | Callable[[ArrivedBatch], Learned], done: list[Learned]) -> Repeated:
+    """``work``, whose `learn` puts its results into ``done`` when it has come to its end."""
+    assert isinstance(work, Repeated)
+    learn = work.learn
 
     def noted(arrived: ArrivedBatch) -> Learned:
         done.append(learn(arrived))
         return done[-1]
 
-    return noted
+    return replace(work, learn=noted)
 
 
 def fits(size: int, room: torch.Tensor) -> bool:
     return size <= room.shape[0]
-
-
-def trained(parts: Parts, sent: Arrays, learn: Callable[[ArrivedBatch], Learned]) -> torch.Tensor:
-    """Learn from a batch, call by call, and update its blocks. Returns the loss, float64."""
-    loss, grads = learn(ArrivedBatch([part.values() for part in parts], sent))
-    for part in parts:
-        part.update(grads)
-    return loss.to(torch.float64)
-
-
-def is_whole(parts: Parts) -> bool:
-    """Return whether a graph may have in it what is done with the rows before and behind it."""
-    return bool(parts) and all(part.whole for part in parts)
-
-
-def arrays_of(parts: Parts, sent: Arrays) -> list[Sent]:
-    """Return the arrays that a graph reads."""
-    return [*sent.values(), *(each for part in parts for each in part.sent.each)] if is_whole(parts) else list(sent.values())
-
-
-def span_of(arrays: Sequence[Sent]) -> tuple[int, int]:
-    """Where a batch's arrays begin on the device, and how many bytes they take from there on. They lie side by side."""
-    if not arrays:
-        return 0, 0
-    first = min(each.device for each in arrays)
-    return first, max(each.device + each.bytes for each in arrays) - first

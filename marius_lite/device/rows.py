@@ -157,14 +157,11 @@ class _SentRows:
 
     @classmethod
     def put(cls, packet: Packet, rows: BatchRows) -> _SentRows:
-        return cls(
-            packet.put(rows.rows[: rows.cold]),
-            packet.put(rows.hot),
-            packet.put(rows.inverse),
-            packet.put(rows.order),
-            packet.put(rows.starts),
-            tuple((packet.put(earlier), packet.put(now)) for _, earlier, now in rows.again),
+        again = [positions for _, *pair in rows.again for positions in pair]
+        cold, hot, inverse, order, starts, *pairs = packet.put(
+            [rows.rows[: rows.cold], rows.hot, rows.inverse, rows.order, rows.starts, *again]
         )
+        return cls(cold, hot, inverse, order, starts, tuple(zip(pairs[::2], pairs[1::2])))
 
     @property
     def each(self) -> tuple[Sent, ...]:

@@ -16,10 +16,11 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from marius_lite.types import Batch
@@ -79,17 +80,18 @@ class Streamed(Generic[Drawn, Sampled, Tracked]):
     """The stages of a batch on a device: ``sample`` ids, ``track`` them from batch to batch, then ``begin`` the batch there.
 
     The first two run ahead, each in a thread, unless ``in_turn``: then all three run in the caller's, which is faster where they
-    take so little time that threads would wait for each other, and for Python's lock, instead. ``begin`` returns a function that
-    waits for the batch to end and returns the loss. At most ``under_way`` batches have begun and not ended. ``at_once``: how many
-    batches are sampled at the same time, each by a thread.
+    take so little time that threads would wait for each other, and for Python's lock, instead. ``begin`` is given up to
+    ``together`` batches. It returns a function that waits for them to end and returns their losses. At most ``under_way`` such
+    groups have begun and not ended. ``at_once``: how many batches are sampled at the same time, each by a thread.
     """
 
     sample: Callable[[Drawn], Sampled]
     track: Callable[[Sampled], Tracked]
-    begin: Callable[[Tracked], Callable[[], float]]
+    begin: Callable[[Sequence[Tracked]], Callable[[], Sequence[float]]]
     under_way: int
     in_turn: bool = False
     at_once: int = 1
+    together: int = 1
 
 
 def run(
@@ -127,16 +129,16 @@ def _synchronous(
 def _streamed(
     batches: Iterable[Drawn], stages: Streamed[Drawn, Sampled, Any], stop: Stop, at_once: Stop
 ) -> Generator[Finished, None, None]:
-    begun: deque[tuple[Drawn, Callable[[], float]]] = deque()
+    begun: deque[tuple[Sequence[Drawn], Callable[[], Sequence[float]]]] = deque()
     with closing(_tracked(batches, stages, at_once)) as tracked:
-        for batch, ids in tracked:
-            begun.append((batch, stages.begin(ids)))
+        while group := list(islice(tracked, stages.together)):
+            begun.append(([batch for batch, _ in group], stages.begin([ids for _, ids in group])))
             if len(begun) == stages.under_way:
-                yield _ended(begun)
+                yield from _ended(begun)
             if stop():
                 break
     while begun:
-        yield _ended(begun)
+        yield from _ended(begun)
 
 
 def _tracked(
@@ -157,9 +159,9 @@ def _tracked(
         yield from staged(sampled, lambda pair: (pair[0], stages.track(pair[1])), TRACK_AHEAD, stop=at_once)
 
 
-def _ended(begun: deque[tuple[Drawn, Callable[[], float]]]) -> Finished:
-    batch, end = begun.popleft()
-    return Finished(batch, end())
+def _ended(begun: deque[tuple[Sequence[Drawn], Callable[[], Sequence[float]]]]) -> Iterator[Finished]:
+    batches, end = begun.popleft()
+    return map(Finished, batches, end())
 
 
 def _overlapped(

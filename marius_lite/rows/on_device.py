@@ -9,13 +9,13 @@ from typing import Any
 
 from torch import Tensor
 
-from marius_lite.config.memory import LOOK_BACK, RING
+from marius_lite.config.memory import FEW_ROWS, LOOK_BACK, RING, TOGETHER
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.arrived import ArrivedBatch, Learned
-from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.batches import DeviceBatches, NewBatch
 from marius_lite.device.cache import FullCache, HotRowCache
-from marius_lite.device.replay import Repeated
 from marius_lite.device.rows import DeviceTable, sum_segments
+from marius_lite.device.sent import Repeated
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Streamed
@@ -25,8 +25,6 @@ from marius_lite.sampling.batch_rows import FilledRows, ReadRows, RowTracker
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.types import Batch, BatchRows
 
-FEW_ROWS = 1 << 13
-"""Rows of a batch up to which its ids are prepared in the thread that begins it."""
 Found = tuple[PreparedBatch[Any], list[BatchRows | None]]
 Tracked = tuple[PreparedBatch[Any], list[BatchRows]]
 Work = Repeated | Callable[[ArrivedBatch], Learned]
@@ -84,7 +82,8 @@ class DeviceRows(ResidentRows):
             return prepared, [rows or tracker.track(places) for rows, tracker, places in zip(each, trackers, prepared.rows)]
 
         few = all(0 < table.rows <= FEW_ROWS for table in tables)  # 0: known once neighbours are drawn
-        return Streamed(found, tracked, partial(self._begin, self._work_of(learn)), RING, few, self._at_once)
+        together = TOGETHER if few and all(table.spare is not None for table in tables) else 1
+        return Streamed(found, tracked, partial(self._begin, self._work_of(learn)), RING, few, self._at_once, together)
 
     def rated(self) -> Sequence[Rated]:
         return self._batches.tables
@@ -110,10 +109,9 @@ class DeviceRows(ResidentRows):
         finally:
             super().close()
 
-    def _begin(self, work: Callable[[PreparedBatch[Any]], Work], tracked: Tracked) -> Callable[[], float]:
-        prepared, rows = tracked
-        end = self._batches.begin(rows, prepared.arrays, work(prepared))
-        return lambda: finite(end(), prepared.batch)
+    def _begin(self, work: Callable[[PreparedBatch[Any]], Work], tracked: Sequence[Tracked]) -> Callable[[], list[float]]:
+        end = self._batches.begin([NewBatch(rows, prepared.arrays, work(prepared)) for prepared, rows in tracked])
+        return lambda: [finite(loss, prepared.batch) for loss, (prepared, _) in zip(end(), tracked, strict=True)]
 
     def _work_of(self, learn: Learn) -> Callable[[PreparedBatch[Any]], Work]:
         """Return what gives the work of a batch."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.sampling.known import known_among
-from marius_lite.seeds import generator_for, seed_for
+from marius_lite.seeds import generator_for, integers_for, seed_for
 from marius_lite.types import Correction, EdgeBatch, Rows, SampledBatch
 
 
@@ -70,14 +70,11 @@ class NegativeSampler:
 
     def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
         place = (edges.epoch, edges.step, edges.index)
-        generator = generator_for(self.run_seed, "negatives", *place)
-        negatives = np.empty((2, self.chunks, self.count), np.int64)
-        negatives[:, :, self.from_batch :] = resident.at(
-            generator.integers(resident.nodes, size=(2, self.chunks, self.count - self.from_batch))
-        )
         if self.from_batch:
-            for side, nodes in enumerate((edges.dst, edges.src)):
-                negatives[side, :, : self.from_batch] = nodes[generator.integers(len(nodes), size=(self.chunks, self.from_batch))]
+            negatives = self._with_own(edges, resident)
+        else:
+            shape = (2, self.chunks, self.count)
+            negatives = resident.at(integers_for(self.run_seed, "negatives", *place, resident.nodes, shape))
         left_out = known_among(edges, negatives) if self.mask_known else ()
         corrections = (
             ()
@@ -90,3 +87,13 @@ class NegativeSampler:
         return SampledBatch(
             edges, negatives, seed_for(self.run_seed, "dropout", *place), left_out=left_out, corrections=corrections
         )
+
+    def _with_own(self, edges: EdgeBatch, resident: ResidentNodes) -> npt.NDArray[np.int64]:
+        """Draw negatives of which some are nodes of the batch."""
+        generator = generator_for(self.run_seed, "negatives", edges.epoch, edges.step, edges.index)
+        negatives = np.empty((2, self.chunks, self.count), np.int64)
+        drawn = generator.integers(resident.nodes, size=(2, self.chunks, self.count - self.from_batch))
+        negatives[:, :, self.from_batch :] = resident.at(drawn)
+        for side, nodes in enumerate((edges.dst, edges.src)):
+            negatives[side, :, : self.from_batch] = nodes[generator.integers(len(nodes), size=(self.chunks, self.from_batch))]
+        return negatives

@@ -40,10 +40,11 @@ from pretended_gpu import pretended_gpu
 from marius_lite._native import CudaLibrary
 from marius_lite.config.memory import LOOK_BACK
 from marius_lite.device.arrived import Learned
-from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.batches import DeviceBatches, NewBatch
 from marius_lite.device.links import ZeroCopy
-from marius_lite.device.replay import SEEN, Repeated
+from marius_lite.device.replay import SEEN
 from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
+from marius_lite.device.sent import Repeated
 from marius_lite.nn.model import LinkPredictionModel, Objective
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS
@@ -114,7 +115,7 @@ class Training:
         def train() -> None:
             alike, seed = (shape, relations.pieces), partial(self._model.seed, sampled.seed)
             work = Repeated(alike, seed, learn, self._optimizer.repeated, self._model.generators) if self.graphs else learn
-            self._batches.begin([rows], {"rel": sampled.edges.rel, **relations.arrays}, work)()
+            self._batches.begin([NewBatch([rows], {"rel": sampled.edges.rel, **relations.arrays}, work)])()
 
         return train
 
@@ -144,7 +145,7 @@ class Training:
 def on_host(batches: DeviceBatches, optimizer: DenseOptimizer) -> set[int]:
     """The addresses of what is read on the host: losses that have come down, and the optimizer's numbers of steps."""
     steps = [state["step"] for state in optimizer._torch.state.values()] if optimizer._torch else []
-    return {tensor.data_ptr() for tensor in (*(slot.loss for slot in batches._ring), *steps)}
+    return {tensor.data_ptr() for tensor in (*(slot.losses for slot in batches._ring), *steps)}
 
 
 @contextmanager
@@ -228,7 +229,7 @@ def counted_sage(library: CudaLibrary, dataset: Path, fanouts: str = "15,10,5", 
                     counts.names.clear()
                 host = on_host(work.rows._batches, parts.optimizer)  # type: ignore[attr-defined]
                 with pretended_gpu(library), Counting(counts, host) if last else nullcontext():
-                    stages.begin(stages.track(prepared))()
+                    stages.begin([stages.track(prepared)])()
                 if last:
                     return counts
     finally:

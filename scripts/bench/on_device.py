@@ -99,7 +99,8 @@ class Ids:
     def __init__(self, accelerator: Accelerator, rows: npt.NDArray[np.int64]):
         self.rows = rows
         self._packet = Packet(accelerator, rows.nbytes)
-        self.sent: Sent = self._packet.put(rows)
+        self.sent: Sent
+        [self.sent] = self._packet.put([rows])
         self.send(accelerator.computing)
         idle(accelerator)
 

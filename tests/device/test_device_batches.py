@@ -15,7 +15,7 @@ from test_device_rows import make_path
 
 from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.device import batches as module
-from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.batches import DeviceBatches, NewBatch
 from marius_lite.device.cache import FullCache, HotRowCache
 from marius_lite.device.packet import Packet
 from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
@@ -94,8 +94,8 @@ def through_streams(device, given):
     tracker = RowTracker(LOOK_BACK, learned.hot)
 
     def begin(prepared):
-        rows, tag = prepared
-        return device.begin(rows, {"tag": tag}, lambda here: learn(*here.values, here.tensor("tag")))
+        [(rows, tag)] = prepared
+        return device.begin([NewBatch(rows, {"tag": tag}, lambda here: learn(*here.values, here.tensor("tag")))])
 
     def sample(batch):
         read, changed, tag = given[batch.index]
@@ -150,14 +150,16 @@ def traced(host_library, monkeypatch):
         device = dataclasses.replace(device, library=TracedLibrary(device.library, trace), **forgetful)
         put, fetch, reserve = Packet.put, DeviceBatches._fetch, DeviceBatches._reserve
 
-        def traced_put(packet, array):
-            sent = put(packet, array)
-            trace.on_the_host("put", writes=[(sent.host, sent.host + array.nbytes)])
+        def traced_put(packet, arrays):
+            sent = put(packet, arrays)
+            trace.on_the_host("put", writes=[(each.host, each.host + each.bytes) for each in sent])
             return sent
 
-        def traced_fetch(batches, packet, parts):
-            fetch(batches, packet, parts)
-            for part in parts:  # taken from an earlier block afterwards: what was read here is thrown away
+        def traced_fetch(batches, packet, sent):
+            fetch(batches, packet, sent)
+            for part in (
+                part for batch in sent for part in batch.parts
+            ):  # taken from an earlier block afterwards: what was read here is thrown away
                 for row in {int(part.rows.rows[place]) for _, _, here in part.rows.again for place in here}:
                     start = learned.ctypes.data + row * learned.strides[0]
                     ignored.add((trace.current, (start, start + learned.strides[0])))
@@ -216,7 +218,8 @@ def test_of_tables_that_are_only_read_nothing_goes_back(host_library):
     features, scales = make_features("int8", 1)
     batches = on_device(device, "zero_copy", features, "int8", scales, make_learned(1), 0)
     alone = DeviceBatches(device, batches.tables[:1])
-    ends = [alone.begin([ReadRows().divide(np.arange(5))], {}, lambda here: (here.values[0].sum(), []))() for _ in range(6)]
+    new = NewBatch([ReadRows().divide(np.arange(5))], {}, lambda here: (here.values[0].sum(), []))
+    ends = [alone.begin([new])()[0] for _ in range(6)]
     assert len(set(ends)) == 1
     assert not any(name == "scattering" and kind == "run" for name, kind, _ in schedule.trace)
 
@@ -248,7 +251,7 @@ def test_memory_that_does_not_suffice_is_told(host_library, monkeypatch):
     monkeypatch.setattr(module.DeviceTable, "reserve", exhausted)
     rows = [ReadRows().divide(np.arange(5)), RowTracker(0).track(np.arange(5))]
     with pytest.raises(RunError, match=r"lower training.batch_size.* \(CUDA out of memory"):
-        batches.begin(rows, {}, lambda here: None)
+        batches.begin([NewBatch(rows, {}, lambda here: None)])
 
 
 def test_what_torch_cannot_do_deterministically_is_told(host_library, monkeypatch):
@@ -264,7 +267,7 @@ def test_what_torch_cannot_do_deterministically_is_told(host_library, monkeypatc
 
     told = "scatter_reduce_cuda does not have a deterministic implementation, but you set\nmore"
     with pytest.raises(RunError, match=r"scatter_reduce_cuda.*: use another model.encoder .*`training.staleness: 1`$"):
-        batches.begin(rows, {}, fails)
+        batches.begin([NewBatch(rows, {}, fails)])
     told = "mat1 and mat2 shapes cannot be multiplied"
     with pytest.raises(RuntimeError, match=r"^mat1"):
-        batches.begin(rows, {}, fails)
+        batches.begin([NewBatch(rows, {}, fails)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from marius_lite.config.load import load
 from marius_lite.config.memory import LOOK_BACK, RING
-from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.batches import DeviceBatches, NewBatch
 from marius_lite.device.cache import FullCache, HotRowCache
 from marius_lite.device.links import Staged, ZeroCopy
 from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings, TablePart
@@ -90,11 +90,13 @@ def device_rows(device, table, path, optimizer, cached=0, room=0):
 def through_streams(rows, batches):
     tracker = RowTracker(LOOK_BACK, rows.tables[0].hot)
 
-    def begin(pair):
-        sampled, touched = pair
-        return rows.begin(
-            [touched], {"rel": sampled.edges.rel}, lambda here: learn(DeviceBatch.of(sampled, here.values[0], here.tensor("rel")))
-        )
+    def begin(pairs):
+        [(sampled, touched)] = pairs
+
+        def learned(here):
+            return learn(DeviceBatch.of(sampled, here.values[0], here.tensor("rel")))
+
+        return rows.begin([NewBatch([touched], {"rel": sampled.edges.rel}, learned)])
 
     stages = Streamed(lambda b: b, lambda b: (b, tracker.track(b.places)), begin, RING)
     return [finished.loss for finished in run(batches, stages, 0, lambda: False)]

@@ -22,16 +22,17 @@ def traced(host_library, monkeypatch):
         device = dataclasses.replace(device, library=TracedLibrary(device.library, trace))
         put = Packet.put
 
-        def traced_put(packet, array):
-            sent = put(packet, array)
-            trace.on_the_host("put", writes=[(sent.host, sent.host + array.nbytes)])
+        def traced_put(packet, arrays):
+            sent = put(packet, arrays)
+            trace.on_the_host("put", writes=[(each.host, each.host + each.bytes) for each in sent])
             return sent
 
         ignored = set()
         fetch = DeviceBatches._fetch
 
-        def traced_fetch(batches, packet, parts):
-            fetch(batches, packet, parts)
+        def traced_fetch(batches, packet, sent):
+            fetch(batches, packet, sent)
+            parts = [part for batch in sent for part in batch.parts]
             again = {int(part.rows.rows[place]) for part in parts for _, _, here in part.rows.again for place in here}
             stride = table.shape[1] * 4
             for row in again:  # taken from an earlier block afterwards: what was read here is thrown away

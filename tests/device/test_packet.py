@@ -21,11 +21,12 @@ def test_what_arrives_is_what_was_put(host_library, given):
     packet = Packet(device, sum(array.nbytes for array in given))
     for _ in range(2):
         packet.clear()
-        sent = [packet.put(array) for array in given]
+        sent = [*packet.put(given[:3]), *packet.put(given[3:])]
         packet.send(0)
         for array, here in zip(given, sent, strict=True):
             np.testing.assert_array_equal(here.tensor.numpy(), array)
-            assert (here.device - packet.put(array[:0]).device) % ALIGNMENT == 0
+            [behind] = packet.put([array[:0]])
+            assert (here.device - behind.device) % ALIGNMENT == 0
             assert bytes((ctypes.c_char * array.nbytes).from_address(here.host)) == array.tobytes()
             assert bytes((ctypes.c_char * array.nbytes).from_address(here.device)) == array.tobytes()
 
@@ -33,13 +34,13 @@ def test_what_arrives_is_what_was_put(host_library, given):
 def test_too_much_is_refused(host_library):
     packet = Packet(accelerator(host_library)[0], 16)
     with pytest.raises(ValueError, match="cannot take 4000 more"):
-        packet.put(np.zeros(500, np.int64))
+        packet.put([np.zeros(2, np.int32), np.zeros(500, np.int64)])
 
 
 def test_room_is_made_where_it_is_needed(host_library):
     packet = Packet(accelerator(host_library)[0], 16)
     assert packet.clear(8000)
-    sent = packet.put(np.arange(1000))
+    [sent] = packet.put([np.arange(1000)])
     packet.send(0)
     np.testing.assert_array_equal(sent.tensor.numpy(), np.arange(1000))
     assert not packet.clear(8000)

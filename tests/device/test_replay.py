@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from marius_lite.config.memory import GRAPH_BYTES, LOOK_BACK, RING
 from marius_lite.device import replay
-from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.batches import DeviceBatches, NewBatch
 from marius_lite.device.links import ZeroCopy
-from marius_lite.device.replay import LEAST, SEEN, Repeated
+from marius_lite.device.replay import LEAST, SEEN
 from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
+from marius_lite.device.sent import Repeated, SentBatch
 from marius_lite.optim.rows import ROW_OPTIMIZERS
 from marius_lite.sampling.batch_rows import RowTracker
 from marius_lite.storage.record import record_of
@@ -57,15 +58,16 @@ class Training:
             return learn(arrived)
 
         work = Repeated((len(rows), rate), seed, learn, count, [self.generator]) if self.repeats else seeded
-        return self.batches.begin([self.tracker.track(rows)], {"tag": np.array([tag]), "more": rows.astype(np.int32)}, work)
+        arrays = {"tag": np.array([tag]), "more": rows.astype(np.int32)}
+        return self.batches.begin([NewBatch([self.tracker.track(rows)], arrays, work)])
 
     def run(self, plan):
         losses, under_way = [], []
         for each in plan:
             under_way.append(self.begin(*each))
             if len(under_way) == RING:
-                losses.append(under_way.pop(0)())
-        losses += [end() for end in under_way]
+                losses += under_way.pop(0)()
+        losses += [loss for end in under_way for loss in end()]
         self.batches.close()
         return losses, self.table[:, :DIM].copy()
 
@@ -147,4 +149,4 @@ def test_arrays_of_other_sizes_are_not_put_into_a_graph(make_device):
     graph = replay.Graph.__new__(replay.Graph)
     graph._values, graph._bytes, graph._accelerator = [], 8, make_device(0)
     with pytest.raises(AssertionError, match="equal sizes"):
-        graph._put([], {})
+        graph._put([SentBatch([], {}, None)])

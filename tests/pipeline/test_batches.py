@@ -67,15 +67,16 @@ def test_an_error_ends_the_threads(staleness):
 
 @pytest.mark.parametrize(("in_turn", "at_once"), [(False, 1), (False, 3), (True, 1)])
 @pytest.mark.parametrize("under_way", [1, 2, 4])
-def test_on_a_device_batches_end_in_order_and_at_most_so_many_are_under_way(under_way, in_turn, at_once):
+@pytest.mark.parametrize("together", [1, 7])
+def test_on_a_device_batches_end_in_order_and_at_most_so_many_are_under_way(under_way, in_turn, at_once, together):
     begun, most = [], []
 
-    def begin(batch):
-        begun.append(batch)
+    def begin(batches):
+        begun.append(batches)
         most.append(len(begun))
-        return lambda: float(begun.pop(0))
+        return lambda: list(map(float, begun.pop(0)))
 
-    stages, before = Streamed(lambda x: x, lambda x: x, begin, under_way, in_turn, at_once), threading.active_count()
+    stages, before = Streamed(lambda x: x, lambda x: x, begin, under_way, in_turn, at_once, together), threading.active_count()
     finished = list(run(range(30), stages, 0, lambda: False))
     assert [f.batch for f in finished] == list(range(30)) == [f.loss for f in finished]
     assert max(most) == under_way
@@ -87,9 +88,9 @@ def test_on_a_device_batches_end_in_order_and_at_most_so_many_are_under_way(unde
 def test_on_a_device_a_failure_of_a_stage_is_raised_and_ends_its_threads(stage, in_turn, at_once):
     def stages(name):
         def act(x):
-            if name == stage and x == 5:
+            if name == stage and x in (5, [5]):
                 raise RuntimeError(f"{name} failed")
-            return x if name != "begin" else lambda: 0.0
+            return x if name != "begin" else lambda: [0.0]
 
         return act
 
@@ -103,9 +104,9 @@ def test_on_a_device_a_failure_of_a_stage_is_raised_and_ends_its_threads(stage, 
 def test_on_a_device_a_stop_ends_what_was_begun():
     begun, ended = [], []
 
-    def begin(batch):
-        begun.append(batch)
-        return lambda: ended.append(batch) or 0.0
+    def begin(batches):
+        begun.extend(batches)
+        return lambda: ended.extend(batches) or [0.0]
 
     list(run(range(30), Streamed(lambda x: x, lambda x: x, begin, 3), 0, lambda: len(begun) == 7))
     assert begun == ended == list(range(7))
