@@ -142,9 +142,9 @@ def sort_rows(rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C
     (unique int64 (u,), order int32 (m,), starts int32 (u+1,)): unique ascends; positions order[starts[s]:starts[s+1]] hold unique[s], ascending.
     """
 
-def sort_and_fill(rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], spare: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]:
+def sort_and_fill(rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], spare: int, spares: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]:
     """
-    (unique int64 (m,), order int32 (m,), starts int32 (m+1,), inverse int32 (m,)): what sort_rows and inverse_of give, with `spare` behind the different rows, which stands at no position.
+    (unique int64 (m,), order int32 (m,), starts int32 (m+1,), inverse int32 (m,)): what sort_rows and inverse_of give, with `spare`, `spare` + 1, ... behind the different rows, `spares` of them in turn, which stand at no position.
     """
 
 def draw_below(seed: int, bound: int, out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:

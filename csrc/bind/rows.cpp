@@ -73,11 +73,18 @@ nb::tuple sort_rows(Vector<const std::int64_t> rows) {
                           array_of(std::move(sorted.starts)));
 }
 
-nb::tuple sort_and_fill(Vector<const std::int64_t> rows, std::int64_t spare) {
+nb::tuple sort_and_fill(Vector<const std::int64_t> rows, std::int64_t spare, std::int64_t spares) {
+    require(spares > 0, "sort_and_fill: spares must be at least 1");
     const auto work = [&] {
         std::vector<std::int32_t> inverse(rows.shape(0));
         marius::SortedRows sorted = marius::sort_rows(rows.data(), length(rows), inverse.data());
-        sorted.unique.resize(rows.shape(0), spare);
+        const std::size_t found = sorted.unique.size();
+        sorted.unique.resize(rows.shape(0));
+        std::int64_t next = 0;
+        for (std::size_t i = found; i < sorted.unique.size(); ++i) {
+            sorted.unique[i] = spare + next;
+            next = next + 1 < spares ? next + 1 : 0;
+        }
         sorted.starts.resize(rows.shape(0) + 1, static_cast<std::int32_t>(rows.shape(0)));
         return std::pair(std::move(sorted), std::move(inverse));
     };
@@ -224,9 +231,9 @@ void bind_rows(nb::module_& m) {
           "(unique int64 (u,), order int32 (m,), starts int32 (u+1,)): unique ascends; positions "
           "order[starts[s]:starts[s+1]] hold unique[s], ascending.");
     m.def(
-        "sort_and_fill", &sort_and_fill, "rows"_a.noconvert(), "spare"_a,
+        "sort_and_fill", &sort_and_fill, "rows"_a.noconvert(), "spare"_a, "spares"_a,
         "(unique int64 (m,), order int32 (m,), starts int32 (m+1,), inverse int32 (m,)): what sort_rows and inverse_of give, with "
-        "`spare` behind the different rows, which stands at no position.");
+        "`spare`, `spare` + 1, ... behind the different rows, `spares` of them in turn, which stand at no position.");
     m.def("draw_below", &draw_below, "seed"_a, "bound"_a, "out"_a.noconvert(),
           "Numbers below `bound`, from 1 to 2^32 - 1, into out, int64 (n,): the first ones of numpy's Philox with the key (seed, 0).");
     m.def("pack", &pack, "arrays"_a.noconvert(), "out"_a.noconvert(), "start"_a, "alignment"_a,

@@ -15,6 +15,8 @@ from marius_lite.types import Rows
 
 HOT_SAMPLE = 1 << 20
 """Edges counted, about, to find the rows that a step touches most."""
+SPARE_ROWS = 256
+"""Rows that batches are filled with. Were it one, all that is written to it would wait in one line."""
 
 
 class RowCache:
@@ -60,15 +62,15 @@ class FullCache(RowCache):
     """A copy of the host's whole table. A partition is copied in when it becomes resident, and back before it leaves.
 
     ``table``: the pinned host rows (rows, width). ``slot_rows``: rows from one slot to the next. ``changes``: whether batches
-    change the rows, so that they must go back to the host. ``spare``: a row behind them, which is none of the table's.
+    change the rows, so that they must go back to the host. ``spare``: rows behind them, which are none of the table's.
     """
 
     hot: Literal["all"] = "all"
 
     def __init__(self, accelerator: Accelerator, table: Table, slot_rows: int, changes: bool = True):
-        super().__init__(accelerator, len(table) + 1, table.shape[1])
-        self.spare = len(table)
-        self.records[self.spare] = 0
+        self.spare = range(len(table), len(table) + SPARE_ROWS)
+        super().__init__(accelerator, self.spare.stop, table.shape[1])
+        self.records[self.spare.start :] = 0
         self._table, self._slot_rows, self._changes = table, slot_rows, changes
         self._resident: dict[int, int] = {}  # partition -> its first row
 

@@ -106,8 +106,8 @@ class DeviceTable:
         return self.cache.hot if self.cache else np.empty(0, np.int64)
 
     @property
-    def spare(self) -> int | None:
-        """The row that batches are filled with, where all rows are cached."""
+    def spare(self) -> range | None:
+        """The rows that batches are filled with, where all rows are cached."""
         return self.cache.spare if isinstance(self.cache, FullCache) else None
 
     def reserve(self, number: int, rows: int) -> bool:

@@ -55,16 +55,16 @@ class RowTracker:
 class FilledRows:
     """Makes the BatchRows of batches whose rows are all cached on the device. For several threads at once.
 
-    ``spare``: a row of the cache that is no row of the table. Batches are filled with it until they have a row for each place: so
-    those with equally many places have equally many rows.
+    ``spare``: rows of the cache that are no rows of the table. Batches are filled with these until they have a row for each
+    place: so those with equally many places have equally many rows.
     """
 
-    def __init__(self, spare: int):
+    def __init__(self, spare: range):
         self._spare = spare
 
     def find(self, places: Rows) -> BatchRows:
         """The rows of a batch. ``places``: the row at each place, int64 (m,)."""
-        rows, order, starts, inverse = sort_and_fill(places, self._spare)
+        rows, order, starts, inverse = sort_and_fill(places, self._spare.start, len(self._spare))
         return BatchRows(rows, 0, rows, inverse, order, starts, ())
 
 
