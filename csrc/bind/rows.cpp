@@ -234,11 +234,13 @@ void bind_rows(nb::module_& m) {
         "sort_and_fill", &sort_and_fill, "rows"_a.noconvert(), "spare"_a, "spares"_a,
         "(unique int64 (m,), order int32 (m,), starts int32 (m+1,), inverse int32 (m,)): what sort_rows and inverse_of give, with "
         "`spare`, `spare` + 1, ... behind the different rows, `spares` of them in turn, which stand at no position.");
-    m.def("draw_below", &draw_below, "seed"_a, "bound"_a, "out"_a.noconvert(),
-          "Numbers below `bound`, from 1 to 2^32 - 1, into out, int64 (n,): the first ones of numpy's Philox with the key (seed, 0).");
-    m.def("pack", &pack, "arrays"_a.noconvert(), "out"_a.noconvert(), "start"_a, "alignment"_a,
-          "Copy arrays into out, uint8 (n,), at multiples of `alignment`, the first one at `start`. Returns where each begins, and "
-          "where the next one would. Raises ValueError where they do not fit.");
+    m.def(
+        "draw_below", &draw_below, "seed"_a, "bound"_a, "out"_a.noconvert(),
+        "Numbers below `bound`, from 1 to 2^32 - 1, into out, int64 (n,): the first ones of numpy's Philox with the key (seed, 0).");
+    m.def(
+        "pack", &pack, "arrays"_a.noconvert(), "out"_a.noconvert(), "start"_a, "alignment"_a,
+        "Copy arrays into out, uint8 (n,), at multiples of `alignment`, the first one at `start`. Returns where each begins, and "
+        "where the next one would. Raises ValueError where they do not fit.");
     m.def("inverse_of", &inverse_of, "order"_a.noconvert(), "starts"_a.noconvert(),
           "The segment of each position, int32 (m,): s at order[starts[s]:starts[s + 1]], of what sort_rows gave.");
     m.def("group_rows", &group_rows, "group_of"_a.noconvert(), "group_count"_a, "piece"_a,

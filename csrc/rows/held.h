@@ -24,7 +24,8 @@ public:
     DividedRows divide(const std::int64_t* places, std::int64_t count) const;
 
 private:
-    // Which of the held rows a row is; -1 where it is none.
+    bool holds(std::int64_t row) const;
+    // Which of the held rows one of them is.
     std::int64_t place(std::int64_t row) const;
 
     std::vector<std::uint64_t> bits_;

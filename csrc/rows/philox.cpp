@@ -64,5 +64,4 @@ void draw_below(std::uint64_t seed, std::int64_t bound, std::int64_t* out, std::
     }
 }
 
-
 }  // namespace marius

@@ -203,6 +203,11 @@ def packet_bytes(edges: int, places: int) -> int:
     return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4) + 4 + edges * (8 + 2 * 4 + 1)
 
 
+def sent_bytes(edges: int, places: int) -> int:
+    """Return the bytes of the ids that are sent to a device together: of one batch, or of several that are small."""
+    return packet_bytes(edges, places) * (TOGETHER if places <= FEW_ROWS else 1)
+
+
 def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dict[str, int]:
     """Return the bytes on a device by purpose: batches under way, the tensors of one batch, scores, and rows that stay there.
 
@@ -211,7 +216,7 @@ def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dic
     batch, dim, places = largest_batch(config), config.model.dim, batch_places(config, resident)
     tensors = places * dim * 4 * 5 + 16 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
     return {
-        "batches": RING * (places * stride + packet_bytes(batch, places)),
+        "batches": RING * (places * stride + sent_bytes(batch, places)),
         "tensors": tensors,
         "scores": 3 * 4 * DEVICE_TILE,
         "held": cached,
@@ -226,7 +231,7 @@ def graph_bytes(config: Config, resident: int) -> int:
         return 0
     batch, places = largest_batch(config), batch_places(config, resident)
     needs, values = device_bytes(config, 0, 0, resident), places * config.model.dim * 4
-    return needs["tensors"] + needs["scores"] + graph_memory(values + packet_bytes(batch, places), values)
+    return needs["tensors"] + needs["scores"] + graph_memory(values + sent_bytes(batch, places), values)
 
 
 def graph_memory(read: int, given: int) -> int:
@@ -242,7 +247,7 @@ def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:
     """Return the bytes of the host beside the buffer while a device trains: ids and rows of the batches that are under way, and
     the ids of a batch that is prepared."""
     places = batch_places(config, resident)
-    ids = packet_bytes(largest_batch(config), places)
+    ids = sent_bytes(largest_batch(config), places)
     return RING * (places * stride + ids) + AHEAD * ids
 
 

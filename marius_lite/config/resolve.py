@@ -12,7 +12,7 @@ from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import inputs_of
 from marius_lite.config.layerwise import as_trained, layer_epochs
-from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, graph_bytes, largest_batch, packet_bytes
+from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, graph_bytes, largest_batch, sent_bytes
 from marius_lite.config.planning import Resolved, planning_of
 from marius_lite.config.regularizer import regularizer_weight
 from marius_lite.config.schema import Config
@@ -64,7 +64,7 @@ def batch_needs(config: Config, facts: Facts, capacity: int, cached: int) -> Bat
         return BatchNeeds(encoder_device_bytes(config, sizes, cached), graphs=encoder_graph_bytes(config, sizes))
     rows = planning.seeds(config, batch, nodes)
     graphs = graph_bytes(config, nodes)
-    return BatchNeeds(device_bytes(config, facts.stride, cached, nodes), rows, packet_bytes(batch, rows), graphs)
+    return BatchNeeds(device_bytes(config, facts.stride, cached, nodes), rows, sent_bytes(batch, rows), graphs)
 
 
 def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> None:

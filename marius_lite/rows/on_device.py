@@ -25,7 +25,7 @@ from marius_lite.sampling.batch_rows import FilledRows, ReadRows, RowTracker
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.types import Batch, BatchRows
 
-Found = tuple[PreparedBatch[Any], list[BatchRows | None]]
+Found = tuple[PreparedBatch[Any], list[BatchRows | None] | None]
 Tracked = tuple[PreparedBatch[Any], list[BatchRows]]
 Work = Repeated | Callable[[ArrivedBatch], Learned]
 
@@ -75,10 +75,15 @@ class DeviceRows(ResidentRows):
 
         def found(batch: Any) -> Found:
             prepared = prepare(batch)
-            return prepared, [find and find(rows) for find, rows in zip(finders, prepared.rows, strict=True)]
+            # One thread that prepares leaves it to the one that tracks: together they do more.
+            return prepared, find(prepared) if self._at_once > 1 else None
+
+        def find(prepared: PreparedBatch[Any]) -> list[BatchRows | None]:
+            return [finder and finder(rows) for finder, rows in zip(finders, prepared.rows, strict=True)]
 
         def tracked(sampled: Found) -> Tracked:
             prepared, each = sampled
+            each = find(prepared) if each is None else each
             return prepared, [rows or tracker.track(places) for rows, tracker, places in zip(each, trackers, prepared.rows)]
 
         few = all(0 < table.rows <= FEW_ROWS for table in tables)  # 0: known once neighbours are drawn

@@ -11,6 +11,8 @@
 #include "random.h"
 #include "rows/bfloat16.h"
 #include "rows/gather.h"
+#include "rows/held.h"
+#include "rows/philox.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
 #include "rows/steps.h"
@@ -47,6 +49,31 @@ void loops_from_several_threads() {
     for (std::int64_t sum : sums) CHECK(sum == 200 * 4950);
 }
 
+// What numpy.random.Generator(numpy.random.Philox(key=7)).integers(bound, size=n) gives.
+void numbers_are_numpys() {
+    std::vector<std::int64_t> drawn(6);
+    draw_below(7, 1LL, drawn.data(), 6);
+    CHECK((drawn == std::vector<std::int64_t>{0, 0, 0, 0, 0, 0}));
+    draw_below(7, 1000LL, drawn.data(), 6);
+    CHECK((drawn == std::vector<std::int64_t>{163, 872, 972, 295, 314, 420}));
+    draw_below(7, 2147483649LL, drawn.data(), 6);
+    CHECK((drawn == std::vector<std::int64_t>{1872763484, 634292326, 1490892585, 870573218, 177903315, 1822970313}));
+    CHECK_THROWS(draw_below(7, 0, drawn.data(), 1), std::invalid_argument);
+    CHECK_THROWS(draw_below(7, std::int64_t{1} << 32, drawn.data(), 1), std::invalid_argument);
+}
+
+void held_rows_are_divided() {
+    const std::vector<std::int64_t> held{3, 64, 200}, places{5, 200, 5, 3, 900, 3, 5};
+    const DividedRows divided = HeldRows(held.data(), 3).divide(places.data(), 7);
+    CHECK((divided.rows == std::vector<std::int64_t>{5, 900, 200, 3, 3}));  // the first place's row is there once
+    CHECK((divided.held == std::vector<std::int64_t>{2, 0, 0}));
+    for (std::size_t i = 0; i < places.size(); ++i) CHECK(divided.rows[divided.inverse[i]] == places[i]);
+    CHECK(HeldRows(held.data(), 3).divide(places.data(), 1).inverse.empty());
+    CHECK(HeldRows(nullptr, 0).divide(places.data(), 0).rows.empty());
+    const std::int64_t negative = -1;
+    CHECK_THROWS(HeldRows(held.data(), 3).divide(&negative, 1), std::invalid_argument);
+}
+
 void sort_groups_stably() {
     for (std::int64_t bound : {1LL, 40LL, 5000LL, 1LL << 45}) {
         std::vector<std::int64_t> rows(3000);
@@ -56,6 +83,9 @@ void sort_groups_stably() {
         const std::int64_t segments = static_cast<std::int64_t>(sorted.unique.size());
         const std::vector<std::int32_t> inverse = inverse_of(sorted.order.data(), 3000, sorted.starts.data(), segments);
         for (std::size_t i = 0; i < rows.size(); ++i) CHECK(sorted.unique[inverse[i]] == rows[i]);
+        std::vector<std::int32_t> at_once(rows.size());
+        sort_rows(rows.data(), rows.size(), at_once.data());
+        CHECK(at_once == inverse);
         for (std::size_t s = 0; s < sorted.unique.size(); ++s) {
             CHECK(s == 0 || sorted.unique[s - 1] < sorted.unique[s]);
             CHECK(sorted.starts[s] < sorted.starts[s + 1]);
@@ -167,6 +197,8 @@ void misfits_change_nothing() {
 int main() {
     every_element_once();
     loops_from_several_threads();
+    numbers_are_numpys();
+    held_rows_are_divided();
     sort_groups_stably();
     groups_are_cut_into_pieces();
     sums_and_steps_do_not_depend_on_threads();
