@@ -26,6 +26,8 @@ from typing import Any
 
 from machine_facts import cpu_name
 
+from marius_lite.metrics import read
+
 WORK = "work"
 """The first argument where this script is one of the processes of a run."""
 
@@ -76,7 +78,7 @@ def train(run: Path, slow: float, dataset: Path, settings: list[str], config: st
     codes = [process.wait() for process in both]
     if any(codes):
         raise SystemExit(f"{' '.join(map(str, command))} failed: {run.with_suffix('.log').read_text()}")
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return read(run / "metrics.jsonl")
 
 
 def accuracies(lines: list[dict[str, Any]]) -> list[tuple[float, float]]:

@@ -25,6 +25,7 @@ import numpy as np
 from machine_facts import cpu_name, peers_environment
 
 from marius_lite import make_dataset, open_dataset
+from marius_lite.metrics import read
 
 WARM_UP = 5
 WIDTH, CLASSES = 128, 40
@@ -75,8 +76,7 @@ def ours(a: argparse.Namespace, dataset: Path) -> float:
     program = [sys.executable, "-c", "from marius_lite.cli.main import main; main()"]
     command = [*program, "train", str(dataset), "--run", str(run), "--config", "preset:plain", *sets]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": str(a.threads)})
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    times = np.array([line["time"] for line in lines if line["kind"] == "batch"])
+    times = np.array([line["time"] for line in read(run / "metrics.jsonl") if line["kind"] == "batch"])
     return a.batch / float(np.median(np.diff(times)[WARM_UP:]))
 
 

@@ -20,6 +20,8 @@ from pathlib import Path
 
 from machine_facts import cpu_name
 
+from marius_lite.metrics import read
+
 
 def marius(*arguments: object) -> str:
     command = [sys.executable, "-m", "marius_lite", *map(str, arguments)]
@@ -43,8 +45,8 @@ def mrr(run: Path) -> float:
 
 def speed(run: Path) -> float:
     """Edges a second of the fastest epoch but the first."""
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return max(line["machine"]["edges_per_s"] for line in lines if line["kind"] == "epoch" and line["epoch"] > 0)
+    epochs = [line for line in read(run / "metrics.jsonl") if line["kind"] == "epoch"]
+    return max(line["machine"]["edges_per_s"] for line in epochs[1:])
 
 
 def main() -> None:

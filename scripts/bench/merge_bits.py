@@ -15,16 +15,12 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 
+from lanes import marius
 from machine_facts import cpu_name
 
-
-def marius(*arguments: object) -> str:
-    command = [sys.executable, "-m", "marius_lite", *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+from marius_lite.metrics import read
 
 
 def measured(a: argparse.Namespace, bits: int, seed: int) -> tuple[float, int]:
@@ -35,8 +31,7 @@ def measured(a: argparse.Namespace, bits: int, seed: int) -> tuple[float, int]:
     settings += [f"scale.merge_bits={bits}", f"training.seed={seed}", *a.set]
     sets = [part for each in settings for part in ("--set", each)]
     marius("train", a.dataset, "--run", run, "--config", a.config, *sets, "--processes", a.processes)
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    epoch = [line for line in lines if line["kind"] == "epoch"][-1]
+    epoch = [line for line in read(run / "metrics.jsonl") if line["kind"] == "epoch"][-1]
     return json.loads(marius("eval", run, "--json"))["mrr"], epoch["machine"]["meet_bytes"]
 
 
