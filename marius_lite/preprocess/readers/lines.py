@@ -52,11 +52,13 @@ class LineBlocks:
         self.sample = self._head + (self.start[: self.start.rfind(b"\n") + 1] or self.start)
 
     def _find_row(self) -> None:
-        """Read on until the start has a row, or the file ends."""
-        while not strip_comments(self.start, self._comment)[0].strip(b"\r\n ") and (more := self._stream.read(SAMPLE_BYTES)):
-            self._read_bytes += len(more)
+        """Read on until the start has a whole row, or the file ends. A row that is cut would be no header, and no sample."""
+        while True:
             end = self.start.rfind(b"\n") + 1
             lines, rest = self.start[:end], self.start[end:]
+            if strip_comments(lines, self._comment)[0].strip(b"\r\n ") or not (more := self._stream.read(SAMPLE_BYTES)):
+                return
+            self._read_bytes += len(more)
             if not self._head:
                 self._head = lines
             else:

@@ -11,6 +11,7 @@ from preprocess_tools import decoded, make
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess import make_dataset
+from marius_lite.preprocess.readers import lines
 
 N = 100
 RNG = np.random.default_rng(0)
@@ -166,6 +167,16 @@ def test_hashtags_are_no_comments(tmp_path):
     assert said.endswith("edges: if those are edges too, give --comment another mark, or '' for none")
     assert dataset.manifest.edges["train"] < len(EDGES)
     assert make(tmp_path / "d", tmp_path / "e.tsv", comment="", overwrite=True).manifest.edges["train"] == len(EDGES)
+
+
+@pytest.mark.parametrize("cut", [1, 9, 18])
+def test_a_header_that_the_first_block_cuts(tmp_path, monkeypatch, cut):
+    monkeypatch.setattr(lines, "SAMPLE_BYTES", 100)
+    comment, header = f"# {'-' * (97 - cut)}\n", "source\tdestination\n"
+    (tmp_path / "e.tsv").write_text(comment + header + "".join(f"a{a}\tb{b}\n" for a, b in EDGES))
+    dataset = make(tmp_path / "d", tmp_path / "e.tsv")
+    assert dataset.manifest.edges["train"] == len(EDGES)
+    assert "source" not in dataset.raw_ids(0, dataset.manifest.nodes).to_pylist()
 
 
 @pytest.mark.parametrize("option", ["labels", "node_types"])
