@@ -6,7 +6,7 @@
     marius_lite.ray.train("/shared/dataset", "/shared/run", config, processes=4, address="auto")
 
 Each process is an actor, which does what a process of `marius-lite train --processes N` does: it trains some of the run's lanes,
-with the same bits. They share a folder, and talk to each other by torch.distributed (gloo). Ray only starts and watches them.
+with the same bits. They talk to each other by torch.distributed (gloo). Ray only starts and watches them.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ def train(
     summary.
 
     ``address``: of a Ray cluster, or ``auto`` for the one of this machine; None: the one at RAY_ADDRESS, else processes of this
-    machine. Where the program has begun a session of Ray, that is taken. On several machines all need ``dataset`` and the folder
-    of ``run`` under the same names. Ctrl-C lets the run stop with a checkpoint.
+    machine. Where the program has begun a session of Ray, that is taken. On several machines all need ``dataset``, or a copy of
+    it, under the same name. The run is where the first process is, or in a folder that all see. Ctrl-C lets the run stop with a
+    checkpoint.
 
     Raises what `train_run` raises; RunError where a process dies. `resume` and `marius-lite resume` then go on with the run.
     """
     data, folder = _absolute(dataset), _absolute(run)
     before = None if warm is None else _absolute(warm)
-    places = [Path(data), Path(folder).parent]
-    return _in_actors(lambda: train_run(data, folder, config, before, tensorboard), processes, address, places)
+    return _in_actors(lambda: train_run(data, folder, config, before, tensorboard), processes, address, data)
 
 
 def resume(
@@ -77,7 +77,7 @@ def resume(
 ) -> dict[str, Any]:
     """Continue a run as `resume_run` does, in so many ``processes``, whatever their number was before. See `train`."""
     folder, moved = _absolute(run), None if dataset is None else _absolute(dataset)
-    return _in_actors(lambda: resume_run(folder, checkpoint, sets, moved, tensorboard), processes, address, [Path(folder)])
+    return _in_actors(lambda: resume_run(folder, checkpoint, sets, moved, tensorboard), processes, address, moved)
 
 
 @dataclass(frozen=True)
@@ -106,15 +106,14 @@ class RunProcess:
             os.environ.pop(name, None)
         os.environ.update(environment)
 
-    def member(self, seen: Sequence[tuple[str, str]]) -> Member:
-        """Return where this process runs. ``seen``: paths, and what they are to contain. Raises RunError for one that differs."""
-        for path, content in seen:
-            if (found := _content(Path(path))) != content:
-                what = "another one is there" if found else "there is none"
-                raise RunError(
-                    f"{socket.gethostname()}: {path}: {what}: on several machines the dataset and the run lie in a folder that "
-                    "all of them share, under the same name"
-                )
+    def member(self, dataset: str | None, content: str) -> Member:
+        """Return where this process runs. ``content``: of the ``dataset`` that it is to have. Raises RunError for another one."""
+        if dataset is not None and (found := _content(Path(dataset))) != content:
+            what = "another one is there" if found else "there is none"
+            raise RunError(
+                f"{socket.gethostname()}: {dataset}: {what}: on several machines each needs the dataset, or a copy of it, under "
+                "the same name"
+            )
         return Member(socket.gethostname(), *this_node(), os.getpid())
 
     def free_port(self) -> int:
@@ -142,9 +141,9 @@ class RunActors:
     actors: list[Any]
     members: list[Member] = field(default_factory=list)
 
-    def meet(self, seen: Sequence[tuple[str, str]]) -> dict[str, str]:
-        """Wait until all have started. Returns the variables by which they find each other."""
-        self.members = self.ray.get([actor.member.remote(seen) for actor in self.actors])
+    def meet(self, dataset: str | None, content: str) -> dict[str, str]:
+        """Wait until all have started, and see the dataset. Returns the variables by which they find each other."""
+        self.members = self.ray.get([actor.member.remote(dataset, content) for actor in self.actors])
         here = len({member.node for member in self.members}) == 1
         places = {COUNT: str(len(self.actors)), PORT: str(self.ray.get(self.actors[0].free_port.remote()))}
         if here:
@@ -168,12 +167,14 @@ def _tell_to_stop(pid: int) -> None:
     os.kill(pid, signal.SIGTERM)
 
 
-def _in_actors(call: Call, processes: int, address: str | None, places: Sequence[Path]) -> dict[str, Any]:
-    """Run ``call`` in so many actors, which train together. Returns what the first one returns."""
+def _in_actors(call: Call, processes: int, address: str | None, dataset: str | None) -> dict[str, Any]:
+    """Run ``call`` in so many actors, which train together. Returns what the first one returns. ``dataset``: one that each has to
+    have, None where the run says which."""
     require_ray("marius_lite.ray")
     if processes < 1:
         raise UserError(f"processes={processes}: must be 1 or more")
-    seen = [(str(place), _content(place)) for place in places if "://" not in str(place)]
+    seen = None if dataset is None or "://" in dataset else dataset
+    content = "" if seen is None else _content(Path(seen))
     environment = {name: os.environ[name] for name in THREADS if name in os.environ}
     with ray_session(processes, address, tells=True) as ray:
         room = int(ray.cluster_resources().get("CPU", 0))
@@ -182,7 +183,7 @@ def _in_actors(call: Call, processes: int, address: str | None, places: Sequence
         actor = ray.remote(num_cpus=1, scheduling_strategy="SPREAD", max_restarts=0)(RunProcess)
         group = RunActors(ray, [actor.remote(environment) for _ in range(processes)])
         try:
-            meeting = group.meet(seen)
+            meeting = group.meet(seen, content)
             under_way = {each.run.remote(call, {**meeting, RANK: str(rank)}): rank for rank, each in enumerate(group.actors)}
             try:
                 return _summary(_ended(ray, under_way, LAST_WORDS), group)

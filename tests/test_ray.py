@@ -148,8 +148,8 @@ def test_the_table_of_costs_is_that_of_its_script():
 def test_a_killed_actor_ends_the_run_and_resume_goes_on(session, dataset, tmp_path, monkeypatch):
     met, meet = [], marius_lite.ray.RunActors.meet
 
-    def noted(self, seen):
-        places = meet(self, seen)
+    def noted(self, dataset, content):
+        places = meet(self, dataset, content)
         met.extend(self.members)
         return places
 
@@ -179,12 +179,13 @@ def test_more_processes_than_the_cluster_has_room_for_are_refused(session, datas
         marius_lite.ray.train(dataset, tmp_path / "run", config(1), processes=0)
 
 
-def test_a_folder_that_is_not_shared_is_told(dataset):
+def test_a_machine_without_the_dataset_is_told(dataset):
     process = marius_lite.ray.RunProcess({})
-    with pytest.raises(RunError, match="another one is there: on several machines"):
-        process.member([(str(dataset), "the checksum elsewhere")])
+    with pytest.raises(RunError, match="another one is there: on several machines each needs the dataset, or a copy of it"):
+        process.member(str(dataset), "the checksum elsewhere")
     with pytest.raises(RunError, match="there is none: on several machines"):
-        process.member([(str(dataset / "none"), "a folder")])
+        process.member(str(dataset / "none"), "a folder")
+    assert process.member(None, "").pid == os.getpid()
 
 
 def test_without_ray_its_command_is_named(monkeypatch, dataset, tmp_path, capsys):
