@@ -6,7 +6,10 @@ import os
 import signal
 import sys
 import traceback
+from functools import wraps
 from importlib import import_module
+from importlib.abc import MetaPathFinder
+from typing import Any
 
 import typer
 
@@ -63,7 +66,37 @@ def app_of(name: str) -> typer.Typer:
 
 def _add(cli: typer.Typer, name: str) -> None:
     """Add the command of the module of its name."""
-    cli.command(name)(getattr(import_module(f"marius_lite.cli.{name}"), name))
+    command = getattr(import_module(f"marius_lite.cli.{name}"), name)
+
+    @wraps(command)
+    def called(**given: Any) -> Any:
+        _leave_pandas_out()
+        return command(**given)
+
+    cli.command(name)(called)
+
+
+def _leave_pandas_out() -> None:
+    """Let Arrow find no pandas when it makes its first array. It looks for it only to know pandas' own objects, which a command
+    never gives it, and to load it takes longer than many commands do. What converts to pandas looks again."""
+    if "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(_NoPandas)
+
+
+class _NoPandas(MetaPathFinder):
+    """Finds no pandas, and leaves all other modules to others."""
+
+    @classmethod
+    def find_spec(cls, name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
 
 
 def _root(

@@ -54,3 +54,16 @@ def test_an_unknown_command_is_told_what_there_is(cli, capfd):
 def test_a_shell_completes(words, place, found):
     done = started(_MARIUS_LITE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
     assert set(done.stdout.split()) == found
+
+
+def test_commands_do_not_load_pandas_and_programs_can(tmp_path):
+    pytest.importorskip("pandas")
+    (tmp_path / "e.tsv").write_text("1\t2\n2\t3\n")
+    command = ["preprocess", str(tmp_path / "e.tsv"), "--output", str(tmp_path / "d")]
+    code = (
+        f"import sys\nfrom marius_lite.cli import main\nassert main.run({command}) == 0\n"
+        "assert 'pandas' not in sys.modules\nimport pyarrow as pa\n"
+        "frame = pa.table({'a': [1, 2]}).to_pandas()\nassert frame['a'].tolist() == [1, 2]\n"
+        "assert pa.array(frame['a']).type == pa.int64() and pa.Table.from_pandas(frame).num_rows == 2\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
