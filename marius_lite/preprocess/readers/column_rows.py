@@ -10,6 +10,35 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from marius_lite.errors import UserError
+from marius_lite.preprocess.readers.source import checksum_of
+
+
+class ColumnRows:
+    """A file whose rows come as columns. ``size``: its bytes, ``checksum``: their crc32c, made when it is asked for.
+
+    Subclasses set ``width`` and ``dtype`` of a row.
+    """
+
+    together = 1
+    width: int
+    dtype: np.dtype[Any]
+
+    def __init__(self, path: Path):
+        self.path, self.name = path, str(path)
+        self._checksum = 0
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @property
+    def checksum(self) -> int:
+        if not self._checksum:
+            self._checksum = checksum_of(self.path, lambda _: None)
+        return self._checksum
+
+    def row_cost(self) -> int:
+        return 3 * self.width * self.dtype.itemsize  # as columns, as a batch, as rows
 
 
 def rows_of(batch: pa.RecordBatch, dtype: np.dtype[Any], path: Path, first: int, missing: str) -> npt.NDArray[Any]:

@@ -14,11 +14,10 @@ import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import parse_json, reading
-from marius_lite.preprocess.readers.column_rows import rows_of
+from marius_lite.preprocess.readers.column_rows import ColumnRows, rows_of
 from marius_lite.preprocess.readers.node_ids import IdColumn
 from marius_lite.preprocess.readers.parquet_file import open_parquet
 from marius_lite.preprocess.readers.roles import NODE_IDS, require_distinct
-from marius_lite.preprocess.readers.source import checksum_of
 
 ADVICE = "write columns of numbers and no others, or one column of lists of equal length"
 IDS = tuple(name for name in NODE_IDS if name.endswith("id"))  # these say whose row it is; others only look like it
@@ -46,18 +45,16 @@ def only_list(path: Path) -> bool:
     return len(types) == 1 and _is_list(types[0])
 
 
-class ParquetRows:
+class ParquetRows(ColumnRows):
     """All columns of the file, in their order. Rows are decoded in batches. Beside these, a page of each column is in memory.
 
     ``ids``: the column that says whose rows they are, where one has such a name.
     """
 
-    together = 1
     ids: IdColumn | None = None
 
     def __init__(self, path: Path):
-        self.path, self.name = path, str(path)
-        self._checksum = 0
+        super().__init__(path)
         self._buffer_bytes = LEAST_BUFFER
         with reading(path), self._open() as opened:
             schema, self.rows = opened.schema_arrow, int(opened.metadata.num_rows)
@@ -94,19 +91,6 @@ class ParquetRows:
         if not first:
             raise UserError(f"{self.path}: row 0: a list without numbers: {ADVICE}")
         return len(first)
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
-    @property
-    def checksum(self) -> int:
-        if not self._checksum:
-            self._checksum = checksum_of(self.path, lambda _: None)
-        return self._checksum
-
-    def row_cost(self) -> int:
-        return 3 * self.width * self.dtype.itemsize  # decoded, as a batch, as rows
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
         first = 0

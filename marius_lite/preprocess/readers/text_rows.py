@@ -20,9 +20,9 @@ from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.log import log
 from marius_lite.preprocess.readers.arrays import checked_ids
-from marius_lite.preprocess.readers.column_rows import rows_of
+from marius_lite.preprocess.readers.column_rows import ColumnRows, rows_of
 from marius_lite.preprocess.readers.roles import NODE_IDS
-from marius_lite.preprocess.readers.source import ByteStream, checksum_of
+from marius_lite.preprocess.readers.source import ByteStream
 
 DELIMITERS = "\t;|, "
 NAMED = {"\t": "tab", " ": "space"}
@@ -32,7 +32,7 @@ ADVICE = "write a line of numbers for each node, perhaps with its id first, and 
 Rows = npt.NDArray[Any]
 
 
-class DelimitedRows:
+class DelimitedRows(ColumnRows):
     """Lines of numbers. Columns are delimited by the first of tab, semicolon, |, comma and space that the first line has.
 
     The first line is titles where a field of it is no number, but for one in the first column where the second line has none
@@ -40,12 +40,10 @@ class DelimitedRows:
     are: ``ids``. Rows are counted from 0, without the titles. Raises UserError for what is no such table.
     """
 
-    together = 1
     dtype = np.dtype(np.float32)
 
     def __init__(self, path: Path):
-        self.path, self.name = path, str(path)
-        self._checksum = 0
+        super().__init__(path)
         with closing(_Opened(path)) as file:
             lines = [line for line in file.lines(BLOCK) if line.strip()][:2]
         if not lines:
@@ -83,19 +81,6 @@ class DelimitedRows:
         """The title of the column of ids."""
         assert self._id is not None
         return self._id
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
-    @property
-    def checksum(self) -> int:
-        if not self._checksum:
-            self._checksum = checksum_of(self.path, lambda _: None)
-        return self._checksum
-
-    def row_cost(self) -> int:
-        return 3 * self.width * self.dtype.itemsize  # parsed, as a batch, as rows
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
         first = 0
