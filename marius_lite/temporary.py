@@ -47,9 +47,9 @@ def scratch(folder: Path, prefix: str) -> Iterator[Path]:
 
 
 def remove_scratch(folder: Path, prefix: str) -> None:
-    """Remove the scratch folders that killed processes left in ``folder``, which nobody else writes into."""
+    """Remove the scratch folders that killed processes left in ``folder``; those of others, who may not be asked, stay."""
     for left in folder.glob(f"{prefix}*"):
-        with suppress(FileNotFoundError), files.alone(left) as unused:
+        with suppress(FileNotFoundError, PermissionError), files.alone(left) as unused:
             if unused:
                 files.remove_tree(left)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +16,7 @@ from marius_lite.fetch.pickled import pickled_arrays
 from marius_lite.fetch.recipe import ConversionSection
 from marius_lite.log import log
 from marius_lite.storage.npy_file import write_npy
+from marius_lite.temporary import remove_scratch, scratch
 
 ROWS = 1 << 18
 """Rows that are written at once."""
@@ -24,6 +24,7 @@ BLOCK_BYTES = 1 << 24
 """Bytes of text that are parsed at once."""
 FIRST_LINE = 1 << 20
 """Bytes in which the first line of a text ends."""
+SCRATCH = ".marius-arrays-"
 Blocks = Iterator[npt.NDArray[Any]]
 
 
@@ -43,8 +44,9 @@ def convert(conversion: ConversionSection, sources: list[Path], target: Path) ->
 
 def _pickled_columns(conversion: ConversionSection, sources: list[Path], stack: ExitStack) -> tuple[int | None, Blocks]:
     """The arrays ``keys`` of a dictionary that torch.save wrote, side by side."""
-    scratch = stack.enter_context(tempfile.TemporaryDirectory(dir=sources[0].parent, prefix=".arrays-"))
-    arrays = stack.enter_context(pickled_arrays(sources[0], Path(scratch)))
+    remove_scratch(sources[0].parent, SCRATCH)
+    folder = stack.enter_context(scratch(sources[0].parent, SCRATCH))
+    arrays = stack.enter_context(pickled_arrays(sources[0], folder))
     if missing := [key for key in conversion.keys if key not in arrays]:
         raise UserError(f"{sources[0]}: has no array {missing[0]}: there are {', '.join(arrays)}")
     return _side_by_side(sources[0], [arrays[key] for key in conversion.keys])

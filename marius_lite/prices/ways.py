@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from marius_lite.config import machine
@@ -35,6 +34,7 @@ from marius_lite.prices.disk import DiskRates, disk_rates
 from marius_lite.prices.layers import layers_seconds, pass_bytes
 from marius_lite.storage.packs import scratch_beside
 from marius_lite.tasks.resolved import resolved
+from marius_lite.temporary import remove_scratch, scratch
 from marius_lite.train.build import first_model
 
 RESIDENT, EXACT, ONCE = "resident", "exact", "propagate once"
@@ -44,6 +44,7 @@ SETTINGS = {
     ONCE: ("training.method=layerwise", "sampling.scope=auto", "sampling.lists=auto", "sampling.refresh_epochs=1"),
 }
 """What each way sets."""
+SCRATCH = ".marius-prices-"
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,11 @@ def prices_of(dataset: Path | str, config: Config, timed: bool = True) -> Prices
         return Prices([_price(data, config, way, None, None) for way in asked])
     prepare_torch(found)  # which takes seconds, as in every run
     start = time.perf_counter()
-    with TemporaryDirectory(prefix=".prices-", dir=scratch_beside(data.path)) as folder:
-        rates = disk_rates(features.table, Path(folder))
-        ways = [_price(data, config, way, rates, Path(folder)) for way in asked]
+    place = scratch_beside(data.path)
+    remove_scratch(place, SCRATCH)
+    with scratch(place, SCRATCH) as folder:
+        rates = disk_rates(features.table, folder)
+        ways = [_price(data, config, way, rates, folder) for way in asked]
     return Prices(ways, rates, time.perf_counter() - start)
 
 

@@ -39,6 +39,7 @@ def test_arrays_stand_side_by_side(rows, at_once, tmp_path_factory):
 def test_columns_of_a_dictionary_by_their_names(tmp_path):
     head, relation, tail = np.random.default_rng(0).integers(0, 99, (3, 1000))
     torch.save({"tail": tail, "head": head, "relation": relation, "head_neg": np.zeros((1000, 5), int)}, tmp_path / "f.pt")
+    (tmp_path / f"{module.SCRATCH}killed").mkdir()
     found = made(tmp_path, [tmp_path / "f.pt"], by="pickled_columns", keys=["head", "relation", "tail"])
     assert (found == np.stack([head, relation, tail], 1)).all()
     (tmp_path / "out.npy").unlink()

@@ -13,6 +13,7 @@ pytest.importorskip("torch_geometric", reason="graph neural networks need the ex
 
 from marius_lite.config import packing
 from marius_lite.prices.batches import BatchTimes
+from marius_lite.prices.ways import SCRATCH
 
 
 @pytest.fixture
@@ -35,6 +36,7 @@ def small_windows(monkeypatch):
 
 def test_each_way_has_its_plan_and_its_seconds(told, communities):
     before = sorted(communities.parent.iterdir())
+    (communities.parent / f"{SCRATCH}killed").mkdir()
     more = ["storage.capacity=2", "sampling.scope=auto"]
     prices = json.loads(told(communities, *options(*more), "--json"))["prices"]
     ways = {each["way"]: each for each in prices["ways"]}
