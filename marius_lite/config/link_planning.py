@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from marius_lite.config import exact_links, lanes
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
@@ -28,7 +31,7 @@ from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schedule import REGULARIZER_TRIED
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.ordering.lanes import EVEN_LANES, LANE_ORDERINGS, make_lanes_plan, most_in_match, spare_slots_of_lane
+from marius_lite.ordering.lanes import LANE_ORDERINGS, LANES_BY_EDGES, make_lanes_plan, most_in_match, spare_slots_of_lane
 from marius_lite.ordering.plan import ORDERINGS, check, choose, make_plan, needs_all, spare_slots
 from marius_lite.sizes import format_bytes
 from marius_lite.types import EpochPlan
@@ -128,10 +131,10 @@ class LinkPlanning:
         _check_rows(f"`storage.capacity` {capacity} makes a buffer of", memory.buffer // input_stride(config, facts), "capacity")
         return Resolved(capacity, _ordering(config, facts, capacity), memory)
 
-    def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
+    def plan(self, config: Config, counts: npt.NDArray[np.int64], training: int, epoch: int) -> EpochPlan:
         storage = config.storage
-        seen = partitions if config.sampling.scope == "exact" else int(storage.capacity)
-        return _plan_of(config, storage.ordering, partitions, seen, epoch)
+        seen = len(counts) if config.sampling.scope == "exact" else int(storage.capacity)
+        return _plan_of(config, storage.ordering, counts, seen, epoch)
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
         return link_sizes(config, facts, capacity)
@@ -233,19 +236,19 @@ def _loads(config: Config, facts: Facts, capacity: int) -> int:
 
 def _plan(config: Config, facts: Facts, capacity: int) -> EpochPlan:
     """Return the plan of the first epoch."""
-    return _plan_of(config, _ordering(config, facts, capacity), facts.partitions, capacity, 0)
+    return _plan_of(config, _ordering(config, facts, capacity), facts.bucket_counts, capacity, 0)
 
 
-def _plan_of(config: Config, ordering: str, partitions: int, capacity: int, epoch: int) -> EpochPlan:
+def _plan_of(config: Config, ordering: str, counts: npt.NDArray[np.int64], capacity: int, epoch: int) -> EpochPlan:
     if ordering in LANE_ORDERINGS:
-        return make_lanes_plan(config.scale.ranks, partitions, capacity, config.training.seed, epoch, ordering)
-    return make_plan(ordering, partitions, capacity, config.training.seed, epoch)
+        return make_lanes_plan(config.scale.ranks, counts, capacity, config.training.seed, epoch, ordering)
+    return make_plan(ordering, len(counts), capacity, config.training.seed, epoch)
 
 
 def _ordering(config: Config, facts: Facts, capacity: int) -> str:
     if config.storage.ordering != "auto":
         return config.storage.ordering
-    return EVEN_LANES if config.scale.ranks > 1 else choose(facts.partitions, capacity)
+    return LANES_BY_EDGES if config.scale.ranks > 1 else choose(facts.partitions, capacity)
 
 
 def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryPlan:

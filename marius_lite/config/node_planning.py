@@ -6,6 +6,9 @@ from dataclasses import replace
 from math import ceil
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from marius_lite.config import clusters, lanes
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, reached, resident
 from marius_lite.config.exact_scope import needs_more, packed_memory, why_not_exact
@@ -153,9 +156,9 @@ class NodePlanning:
             raise UserError(f"{next(said for said, so in asking.items() if so)}, but {reason}")
         return None
 
-    def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
-        seen, ordering = _seen(config, partitions), config.storage.ordering
-        plan = make_node_plan(ordering, partitions, seen, training, config.training.seed, epoch)
+    def plan(self, config: Config, counts: npt.NDArray[np.int64], training: int, epoch: int) -> EpochPlan:
+        seen, ordering = _seen(config, len(counts)), config.storage.ordering
+        plan = make_node_plan(ordering, len(counts), seen, training, config.training.seed, epoch)
         return in_each_lane(plan, config.scale.lanes) if config.lanes_see_all else plan
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:

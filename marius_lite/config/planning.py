@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from marius_lite.config.encoder_memory import EncoderSizes
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import MemoryPlan
@@ -55,8 +58,11 @@ class Planning(Protocol):
         ``budget``: bytes. Raises UserError where settings, dataset and budget disagree.
         """
 
-    def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
-        """Return an epoch's plan, for a resolved configuration. Training nodes are in the first ``training`` ones."""
+    def plan(self, config: Config, counts: npt.NDArray[np.int64], training: int, epoch: int) -> EpochPlan:
+        """Return an epoch's plan, for a resolved configuration. Training nodes are in the first ``training`` partitions.
+
+        ``counts``: training edges of each bucket, (p, p).
+        """
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
         """Return what the memory of a batch depends on, where there is an encoder."""

@@ -108,7 +108,7 @@ class StorageSection(Section):
     ordering: Annotated[str, NameOf(ORDERINGS, before=("auto",), after=(*NODE_ORDERINGS, *LANE_ORDERINGS))] = Field(
         "auto",
         description="order of partitions; auto: in_memory if all fit, else comet; node_classification for that task, clusters "
-        "for training.method cluster, even_lanes where scale.ranks is above 1",
+        "for training.method cluster, lanes_by_edges where scale.ranks is above 1",
     )
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
     window_edges: PositiveInt | Auto = Field(

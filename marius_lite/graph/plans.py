@@ -15,9 +15,9 @@ from marius_lite.types import EpochPlan
 
 def plans_of(dataset: Dataset, config: Config) -> Callable[[int], EpochPlan]:
     """Return a function that gives the plan of an epoch. The trainer, `plan` and what opens a device call the same one."""
-    planning, partitions = planning_of(config), dataset.partitioning.partitions
+    planning, counts = planning_of(config), dataset.edges("train").counts
     training = dataset.manifest.training_partitions or 1
-    return lambda epoch: planning.plan(config, partitions, training, epoch)
+    return lambda epoch: planning.plan(config, counts, training, epoch)
 
 
 def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float:

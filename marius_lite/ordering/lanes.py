@@ -2,42 +2,47 @@
 
 Each epoch deals the partitions into groups. In each round every lane trains the edges between the groups of a match, so that each
 two groups meet once in the epoch (`ordering.rounds`). From round to round each lane keeps one of its groups. The edges inside a
-group are trained in one of its matches: in such a one that the lanes of a round have about as much to do, for they wait for each
-other. In the first epoch of a run only one lane trains at first: all rows must come to mean the same. Where a match does not fit
-a lane's buffer, an ordering for one lane takes its partitions in turn.
+group are trained in any of its matches. Groups and matches are such that the lanes of a round have nearly as many edges, for they
+wait for each other (`ordering.dealing`). In the first epoch of a run only one lane trains at first: all rows must come to mean
+the same. Where a match does not fit a lane's buffer, an ordering for one lane takes its partitions in turn.
 
-A plan depends on (lanes, partitions, capacity, seed, epoch) alone. Whoever trains a lane, and with how many others, comes to the
-same rows.
+A plan depends on (lanes, edges of each bucket, capacity, seed, epoch) alone. Whoever trains a lane, and with how many others,
+comes to the same rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
+import numpy.typing as npt
 
 from marius_lite.ordering.comet import COMET
+from marius_lite.ordering.dealing import evened, filled
 from marius_lite.ordering.in_memory import IN_MEMORY
 from marius_lite.ordering.rounds import Match, from_one, has_plane, plane, shared_out, tournament
 from marius_lite.seeds import generator_for
 from marius_lite.types import EpochPlan, Step
 
-LANES, EVEN_LANES = "lanes", "even_lanes"
-"""The names of this ordering in plans and records. In the plans of older runs, lanes, a group's own edges are in any match."""
-LANE_ORDERINGS = (LANES, EVEN_LANES)
+LANES, EVEN_LANES, LANES_BY_EDGES = "lanes", "even_lanes", "lanes_by_edges"
+"""The names of this ordering in plans and records. Older runs have the first two: they deal partitions whatever their edges. In
+lanes a group's own edges are in any match, in even_lanes those of as many groups are in each match of a round."""
+LANE_ORDERINGS = (LANES, EVEN_LANES, LANES_BY_EDGES)
 Bucket = tuple[int, int]
 
 
 def make_lanes_plan(
-    lanes: int, partitions: int, capacity: int, run_seed: int, epoch: int, ordering: str = EVEN_LANES
+    lanes: int, counts: npt.NDArray[np.int64], capacity: int, run_seed: int, epoch: int, ordering: str = LANES_BY_EDGES
 ) -> EpochPlan:
-    """Make the plan of one epoch, for two lanes or more. ``capacity``: partitions that each lane has resident at a time.
+    """Make the plan of one epoch, for two lanes or more.
 
-    ``ordering``: one of `LANE_ORDERINGS`. Steps come round after round, in each lane after lane. There must be two partitions for
-    each lane, and a capacity of 2.
+    ``counts``: the edges of each bucket, (p, p) int64. There must be two partitions for each lane. ``capacity``: partitions that
+    each lane has resident at a time, 2 or more. ``ordering``: one of `LANE_ORDERINGS`. Steps come round after round, in each lane
+    after lane.
     """
+    partitions = len(counts)
     rng = generator_for(run_seed, "ordering/lanes", epoch)
     whole = has_plane(lanes, partitions)
     number = lanes**2 if whole else 2 * lanes
@@ -45,18 +50,32 @@ def make_lanes_plan(
     drawn = plane(lanes) if whole else tournament(number)
     rounds = [drawn[t] for t in rng.permutation(len(drawn))]
     by_lane = from_one(rounds, lanes) if epoch == 0 else rounds if whole else _keeping_one_each(rounds)
-    own_match = shared_out(rounds, not whole) if ordering == EVEN_LANES else _in_any(rounds, number, rng)
+    number_of = {match: place for place, match in enumerate(chain(*by_lane))}
+    if ordering == LANES_BY_EDGES:
+        groups = evened(groups, by_lane, counts, rng)
+        match_of = filled(groups, by_lane, counts, rng)
+    else:
+        own_match = shared_out(rounds, not whole) if ordering == EVEN_LANES else _in_any(rounds, number, rng)
+        match_of = _by_group(groups, {group: number_of[match] for group, match in own_match.items()}, partitions)
     steps: list[Step] = []
     resident: list[frozenset[int]] = [frozenset()] * lanes
     for t, matches in enumerate(by_lane):
         for lane, match in enumerate(matches):
-            own = [own_match[group] == match for group in match]
+            own = match_of == number_of[match]
             for state, buckets in _turns([groups[group] for group in match], own, capacity, rng):
                 old, resident[lane] = resident[lane], frozenset(state)
                 load, evict = sorted(resident[lane] - old), sorted(old - resident[lane])
                 steps.append(Step(len(steps), tuple(sorted(state)), tuple(load), tuple(evict), buckets, (), lane, t))
         resident[len(matches) :] = [frozenset()] * (lanes - len(matches))  # without a match a lane gives all up
     return EpochPlan(ordering, partitions, capacity, epoch, tuple(steps))
+
+
+def _by_group(groups: Sequence[Sequence[int]], own_match: Mapping[int, int], partitions: int) -> npt.NDArray[np.int64]:
+    """Return the match of each bucket inside a group as `filled` does, where all buckets of a group have one."""
+    match_of = np.full((partitions, partitions), -1, np.int64)
+    for group, match in own_match.items():
+        match_of[np.ix_(groups[group], groups[group])] = match
+    return match_of
 
 
 def _in_any(rounds: Sequence[Sequence[Match]], groups: int, rng: np.random.Generator) -> dict[int, Match]:
@@ -125,17 +144,18 @@ def _keeping_one_each(rounds: Sequence[Sequence[Match]]) -> list[Sequence[Match]
 
 
 def _turns(
-    groups: Sequence[Sequence[int]], own: Sequence[bool], capacity: int, rng: np.random.Generator
+    groups: Sequence[Sequence[int]], own: npt.NDArray[np.bool_], capacity: int, rng: np.random.Generator
 ) -> Iterator[tuple[tuple[int, ...], tuple[Bucket, ...]]]:
-    """Yield what is resident in a match, turn by turn, with the buckets that are trained then. ``own``: the groups whose own are.
+    """Yield what is resident in a match, turn by turn, with the buckets that are trained then.
 
-    There is at least one turn: a lane must not keep partitions that others train.
+    ``own``: which buckets inside groups are, of all, (p, p). There is at least one turn: a lane must not keep partitions that
+    others train.
     """
     members, group_of = np.concatenate(groups), np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     ordering = IN_MEMORY if len(members) <= capacity else COMET
     schedule = ordering.order(len(members), min(capacity, len(members)), rng)
     ends = group_of[schedule.buckets]
-    trained = (ends[:, 0] != ends[:, 1]) | np.asarray(own)[ends[:, 0]]
+    trained = (ends[:, 0] != ends[:, 1]) | own[tuple(members[schedule.buckets].T)]
     shuffled = rng.permutation(np.flatnonzero(trained))
     for turn, state in enumerate(schedule.residents):
         chosen = members[schedule.buckets[shuffled[schedule.step_of[shuffled] == turn]]]

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from marius_lite.ordering.lanes import make_lanes_plan
 from marius_lite.preprocess.edges.buckets import edge_bytes
 from marius_lite.storage.record import record_of
@@ -86,7 +88,7 @@ def handed_over(machines: int) -> float:
     if machines == 1:
         return 0.0
     partitions = machines**2 * GROUP
-    plan = make_lanes_plan(machines, partitions, partitions // machines, 0, 1)
+    plan = make_lanes_plan(machines, np.ones((partitions, partitions), np.int64), partitions // machines, 0, 1)
     return sum(len(step.load) for step in plan.steps if step.lane == 0) / partitions
 
 

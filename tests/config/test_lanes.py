@@ -44,7 +44,7 @@ def test_too_few_partitions(tiny_dataset):
 
 def test_a_plan_has_all_lanes(tiny_dataset):
     plan = plan_run(tiny_dataset, load(sets=["scale.ranks=2", "model.dim=8"]))
-    assert (plan["ordering"], plan["capacity"], plan["steps"], plan["swaps"]) == ("even_lanes", 2, 6, 5)
+    assert (plan["ordering"], plan["capacity"], plan["steps"], plan["swaps"]) == ("lanes_by_edges", 2, 6, 5)
 
 
 @pytest.mark.parametrize(
