@@ -76,12 +76,13 @@ class Settled:
     """A buffer whose transfers have all ended before its next call: what it loads and writes then depends on no clock."""
 
     def __init__(self, buffer):
-        self._buffer, self.slots, self.rows, self.base_row = buffer, buffer.slots, buffer.rows, buffer.base_row
+        self._buffer, self.slots = buffer, buffer.slots
 
     def enter(self, now, next=()):
-        self._buffer.enter(now, next)
+        resident = self._buffer.enter(now, next)
         while any(self._buffer.state(k) in ("loading", "writing") for k in range(self._buffer.table.partitions)):
             time.sleep(1e-4)
+        return resident
 
     def moved(self):
         counters = self._buffer.counters()

@@ -83,14 +83,14 @@ def _leave_pandas_out() -> None:
         return
     import pyarrow as pa
 
-    sys.meta_path.insert(0, _NoPandas)
+    sys.meta_path.insert(0, _Unwanted)
     try:
         pa.array([])
     finally:
-        sys.meta_path.remove(_NoPandas)
+        sys.meta_path.remove(_Unwanted)
 
 
-class _NoPandas(MetaPathFinder):
+class _Unwanted(MetaPathFinder):
     """Finds no pandas, and leaves all other modules to others."""
 
     @classmethod

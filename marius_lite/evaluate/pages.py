@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.bfloat16 import BITS, WidenedRows
+from marius_lite.storage.resident import ResidentPartitions
 
 Values = npt.NDArray[np.float32] | WidenedRows
 """Values of nodes (n, dim), to be indexed by rows. What comes out is float32."""
@@ -19,11 +20,8 @@ class Buffer(Protocol):
     """The part of `marius_lite.storage.buffer.PartitionBuffer` that paging uses."""
 
     slots: int
-    rows: npt.NDArray[Any]
 
-    def enter(self, now: Iterable[int], next: Iterable[int] = ()) -> None: ...
-
-    def base_row(self, k: int) -> int: ...
+    def enter(self, now: Iterable[int], next: Iterable[int] = ()) -> ResidentPartitions: ...
 
 
 class Pages:
@@ -41,14 +39,11 @@ class Pages:
         resident once.
         """
         everything = range(self.partitioning.partitions)
-        fits = self._buffer.slots >= len(everything)
-        if fits:
-            self._buffer.enter(everything)
+        whole = self._buffer.enter(everything) if self._buffer.slots >= len(everything) else None
         for at, k in enumerate(partitions):
-            if not fits:
-                self._buffer.enter([k], partitions[at + 1 : at + 2] if self._buffer.slots > 1 else ())
-            base = self._buffer.base_row(k)
-            values = self._buffer.rows[base : base + self.partitioning.size(k), : self.dim]
+            ahead = partitions[at + 1 : at + 2] if self._buffer.slots > 1 else ()
+            resident = whole or self._buffer.enter([k], ahead)
+            values = resident.view(k)[:, : self.dim]
             yield k, WidenedRows(values) if values.dtype == BITS else values
 
     def gather(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:

@@ -31,7 +31,7 @@ def initialise(
     stored = to_bfloat16 if buffer.table.dtype == BITS else np.asarray
     draw = draw_of(config.init.nodes, decoder_class(config.model.decoder).node_draw(dim))
     for k in each_adopted(buffer, partitions, buffer.slots):
-        rows = buffer.view(k)
+        rows = buffer.resident.view(k)
         generator = generator_for(config.training.seed, "nodes", worker=k)
         for start in range(0, len(rows), INITIAL_BLOCK):
             part = rows[start : start + INITIAL_BLOCK]

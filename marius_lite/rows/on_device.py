@@ -65,7 +65,7 @@ class DeviceRows(ResidentRows):
             cache.leave(resident)
         super().enter(resident, following)
         for buffer, cache in self._caches():
-            cache.enter({k: buffer.base_row(k) for k in resident})
+            cache.enter(buffer.resident.base_rows())
 
     def pipeline(
         self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn, foresee: Foresee | None = None

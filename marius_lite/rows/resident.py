@@ -71,15 +71,15 @@ class ResidentRows(ABC):
 
     def base_rows(self) -> dict[int, int]:
         """Return the first row of each resident partition in the main buffer."""
-        return {k: self.main.base_row(k) for k in self.resident}
+        return self.main.resident.base_rows()
 
     def enter(self, resident: tuple[int, ...], following: Sequence[int]) -> None:
         """Make partitions resident, and begin to load the ``following`` ones."""
         self.resident, self._base_rows = resident, []
         for buffer in self.buffers.all:
-            buffer.enter(resident, following)
+            first = buffer.enter(resident, following).base_rows()
             bases = np.full(self.partitioning.partitions, -1, np.int64)
-            bases[list(resident)] = [buffer.base_row(k) for k in resident]
+            bases[list(first)] = list(first.values())
             self._base_rows.append(bases)
         self._partition_of_slot = np.full(self.main.slots, -1, np.int64)
         for k, base in self.base_rows().items():
@@ -137,7 +137,7 @@ class ResidentRows(ABC):
         return self.buffers.learned.await_writes() if self.buffers.learned else {}
 
     def release(self) -> dict[int, int]:
-        """Do as `flush`. Afterwards others may use the buffers, until the next `enter`."""
+        """Do as `flush`. Afterwards others may enter the buffers: what was resident is no longer alive then."""
         return self.flush()
 
     def counters(self) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ import marius_lite._native as _native
 from marius_lite.errors import NotFinite, RunError
 from marius_lite.files import disk_error
 from marius_lite.storage.bfloat16 import BITS
+from marius_lite.storage.resident import ResidentPartitions
 from marius_lite.storage.table import RowTable
 
 CHECKED = (np.dtype(np.float32), BITS)
@@ -34,9 +35,9 @@ class PartitionBuffer:
     """Slots of memory for ``slots`` partitions. ``threads`` threads load partitions ahead and write them in the background.
 
     ``rows``: (slots * slot_rows, width) of the table's dtype, in memory that the I/O threads use too. Row i of partition k is
-    ``rows[base_row(k) + i]``. The caller may read and change the rows of the partitions that the last `enter` named as ``now``,
-    or that were adopted since, until the next `enter` or `flush` begins, and again after a `flush`. Who changes rows calls
-    `mark_dirty` before the next `enter` or `flush`.
+    ``rows[resident.base_row(k) + i]``. ``resident``, what `enter` returned last, says which partitions may be read and changed,
+    and is alive as long as they may be. Nobody does so while `flush` runs. Who changes rows calls `mark_dirty` before the next
+    `enter` or `flush`.
 
     As a context manager the buffer is flushed and closed at the end; after an exception it is only closed. What is dirty at
     `close` is lost. A partition of float32 or bfloat16 rows with a number that is not finite is not written: NotFinite, a
@@ -62,28 +63,25 @@ class PartitionBuffer:
         self.slot_rows: int = self._native.slot_rows
         self.direct: bool = self._native.direct
         self.rows: npt.NDArray[Any] = self._native.memory.view(table.dtype)
+        self.resident = self._resident(())
         if table.checksums is not None:
             self.expect(table.checksums)
 
-    def enter(self, now: Iterable[int], next: Iterable[int] = ()) -> None:
+    def enter(self, now: Iterable[int], next: Iterable[int] = ()) -> ResidentPartitions:
         """Make the partitions ``now`` resident, begin to load ``next`` where slots are free, and give up all others."""
+        partitions = [int(k) for k in now]
         with self._errors():
-            self._native.enter([int(k) for k in now], [int(k) for k in next])
+            self._native.enter(partitions, [int(k) for k in next])
+        self.resident.end()  # where it failed, what could not be written is still in memory
+        self.resident = self._resident(partitions)
+        return self.resident
 
     def adopt(self, k: int) -> npt.NDArray[Any]:
         """Make partition k resident without reading its file: its rows (size, width), which are zero and dirty."""
         with self._errors():
             self._native.adopt(k)
-        return self.view(k)
-
-    def base_row(self, k: int) -> int:
-        """The index in ``rows`` of partition k's first row. Raises ValueError where the partition is not in memory."""
-        return int(self._native.slot(k)) * self.slot_rows
-
-    def view(self, k: int) -> npt.NDArray[Any]:
-        """Partition k's rows (size, width)."""
-        base = self.base_row(k)
-        return self.rows[base : base + self.table.size(k)]
+        self.resident.add(k)
+        return self.resident.view(k)
 
     def mark_dirty(self, partitions: Iterable[int]) -> None:
         """Note that rows of these resident partitions were changed."""
@@ -129,6 +127,7 @@ class PartitionBuffer:
 
     def close(self) -> None:
         """Wait for the writes under way, and end the threads. The memory exists as long as there are views of ``rows``."""
+        self.resident.end()
         self.rows = np.empty((0, self.table.width), self.table.dtype)
         with self._errors():
             self._native.close()
@@ -145,6 +144,9 @@ class PartitionBuffer:
         else:
             with suppress(RunError):  # the first error is the one to tell
                 self.close()
+
+    def _resident(self, partitions: Sequence[int]) -> ResidentPartitions:
+        return ResidentPartitions(self.rows, lambda k: int(self._native.slot(k)) * self.slot_rows, self.table.size, partitions)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

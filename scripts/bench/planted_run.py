@@ -55,7 +55,7 @@ def plant(folder: Path, nodes: int, dim: int, memory: str, partitions: int = 32)
         drawn = Planted(nodes, dim)
         with PartitionBuffer(table, 3) as buffer:
             for k in each_adopted(buffer, table.partitions, 3):
-                rows = buffer.view(k)
+                rows = buffer.resident.view(k)
                 for start in range(0, len(rows), BLOCK):
                     part = rows[start : start + BLOCK]
                     part[:, :dim] = drawn.rows(np.random.default_rng([2, k, start]), len(part))

@@ -4,6 +4,7 @@ import numpy as np
 
 from marius_lite.graph.edges import COLUMNS, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.storage.resident import ResidentPartitions
 
 
 class FakeBuffer:
@@ -30,9 +31,7 @@ class FakeBuffer:
                 rows = self.rows[slot * self.slot_rows :][: len(ids)]
                 rows[:, : self.table.shape[1]] = self.table[ids.start : ids.stop]
                 self.loads += 1
-
-    def base_row(self, k):
-        return self.held[k] * self.slot_rows
+        return ResidentPartitions(self.rows, lambda k: self.held[k] * self.slot_rows, self.partitioning.size, now)
 
     def _range(self, slot):
         return slice(slot * self.slot_rows, (slot + 1) * self.slot_rows)

@@ -10,6 +10,7 @@ from marius_lite.evaluate.pages import Pages
 from marius_lite.graph.dataset import Dataset
 from marius_lite.preprocess.build import preprocess
 from marius_lite.preprocess.options import Options
+from marius_lite.storage.resident import ResidentPartitions
 
 NODES, DIM = 1500, 6
 
@@ -33,13 +34,10 @@ class Resident:
     """A buffer that has all rows."""
 
     def __init__(self, rows, partitioning):
-        self.rows, self.slots, self._each = rows, partitioning.partitions, partitioning.rows
+        self.rows, self.slots, self._partitioning = rows, partitioning.partitions, partitioning
 
     def enter(self, now, next=()):
-        pass
-
-    def base_row(self, k):
-        return k * self._each
+        return ResidentPartitions(self.rows, lambda k: k * self._partitioning.rows, self._partitioning.size, now)
 
 
 @pytest.fixture(scope="module")

@@ -125,7 +125,7 @@ def test_at_rate_0_rows_stay(tmp_path, staleness):
             lambda prepared, arrived: (arrived.values().sum(), [torch.ones_like(arrived.values())]),
         )
         assert len(list(run([BATCH, BATCH], stages, staleness, lambda: False))) == 2
-        return buffers.main.view(0)[:3, :6].copy()
+        return buffers.main.resident.view(0)[:3, :6].copy()
 
     assert (trained(0.0) == 1).all()
     assert (trained(1.0) < 1).all()

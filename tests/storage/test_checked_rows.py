@@ -77,10 +77,10 @@ def test_what_is_not_finite_is_not_written(tmp_path, wrong, place, direct):
     table = RowTable.create(tmp_path / "t", 600, 8, 300)
     with PartitionBuffer(table, 1, direct=direct) as buffer:
         buffer.enter([1])
-        buffer.view(1)[:] = 1
+        buffer.resident.view(1)[:] = 1
         buffer.mark_dirty([1])
         before = buffer.flush()
-        buffer.view(1)[place] = wrong
+        buffer.resident.view(1)[place] = wrong
         buffer.mark_dirty([1])
         for call in (buffer.flush, lambda: buffer.enter([0])):
             with pytest.raises(NotFinite, match=r"c/1/0: a number is not finite"):
@@ -88,7 +88,7 @@ def test_what_is_not_finite_is_not_written(tmp_path, wrong, place, direct):
         assert (np.fromfile(table.chunk_path(1), np.float32) == 1).all()
         assert [path.name for path in table.chunk_path(1).parent.iterdir()] == ["0"]
         assert buffer.state(1) == "dirty"
-        buffer.view(1)[place] = np.finfo(np.float32).max
+        buffer.resident.view(1)[place] = np.finfo(np.float32).max
         assert buffer.flush() != before
     assert np.fromfile(table.chunk_path(1), np.float32).max() == np.finfo(np.float32).max
 
@@ -99,15 +99,15 @@ def test_what_is_not_finite_in_bfloat16_is_not_written(tmp_path, wrong, place):
     table = RowTable.create(tmp_path / "t", 600, 8, 300, dtype=BITS)
     with PartitionBuffer(table, 1) as buffer:
         buffer.enter([1])
-        buffer.view(1)[:] = largest = 0x7F7F  # the largest number
-        buffer.view(1)[::2] = 0xFF7F
+        buffer.resident.view(1)[:] = largest = 0x7F7F  # the largest number
+        buffer.resident.view(1)[::2] = 0xFF7F
         buffer.mark_dirty([1])
         buffer.flush()
-        buffer.view(1)[place] = to_bfloat16(np.array([wrong], np.float32))[0] if wrong == wrong else 0x7FC0
+        buffer.resident.view(1)[place] = to_bfloat16(np.array([wrong], np.float32))[0] if wrong == wrong else 0x7FC0
         buffer.mark_dirty([1])
         with pytest.raises(NotFinite, match=r"c/1/0: a number is not finite"):
             buffer.flush()
-        buffer.view(1)[place] = largest
+        buffer.resident.view(1)[place] = largest
     assert np.fromfile(table.chunk_path(1), np.uint16).max() == 0xFF7F
 
 
@@ -115,6 +115,6 @@ def test_rows_of_other_types_are_any_bits(tmp_path):
     table = RowTable.create(tmp_path / "t", 8, 16, 8, dtype=np.int8)
     with PartitionBuffer(table, 1) as buffer:
         buffer.enter([0])
-        buffer.view(0)[:] = -1
+        buffer.resident.view(0)[:] = -1
         buffer.mark_dirty([0])
     assert (np.fromfile(table.chunk_path(0), np.int8) == -1).all()

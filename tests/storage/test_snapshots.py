@@ -28,7 +28,7 @@ def fill(live, k, value):
     """Change a partition as training does."""
     with PartitionBuffer(RowTable.open(live / "rows"), 1) as buffer:
         buffer.enter([k])
-        buffer.view(k)[:] = value
+        buffer.resident.view(k)[:] = value
         buffer.mark_dirty([k])
 
 

@@ -47,8 +47,8 @@ def test_what_was_loaded_is_what_zarr_wrote_and_back(tmp_path, direct, width, no
         assert 0 <= buffer.slot_rows - rows < 256
         for k in range(table.partitions):
             buffer.enter([k])
-            assert np.array_equal(buffer.view(k), part(values, table, k))
-        buffer.view(last)[:] = -1
+            assert np.array_equal(buffer.resident.view(k), part(values, table, k))
+        buffer.resident.view(last)[:] = -1
         buffer.mark_dirty([last])
     values[last * rows :] = -1
     assert np.array_equal(zarr.open_array(tmp_path / "t")[:], values)
@@ -95,7 +95,7 @@ def test_calls_that_cannot_be_met_are_refused(tmp_path, direct):
         with pytest.raises(ValueError, match="partition 1 is named twice"):
             buffer.enter([1], [1])
         with pytest.raises(ValueError, match="partition 0 is on_disk"):
-            buffer.base_row(0)
+            buffer.resident.base_row(0)
         with pytest.raises(ValueError, match="partition 0 is on_disk"):
             buffer.mark_dirty([0])
     with pytest.raises(RunError, match="closed"):
@@ -148,7 +148,7 @@ def test_a_view_outlives_the_buffer(tmp_path, direct):
     table, values = filled(tmp_path / "t", 300, 4, 300)
     buffer = PartitionBuffer(table, 1, direct=direct)
     buffer.enter([0])
-    view = buffer.view(0)
+    view = buffer.resident.view(0)
     buffer.close()
     del buffer
     gc.collect()
@@ -161,7 +161,7 @@ def test_an_exception_closes_without_writing(tmp_path, direct):
     def train():
         with PartitionBuffer(table, 1, direct=direct) as buffer:
             buffer.enter([0])
-            buffer.view(0)[:] = 0
+            buffer.resident.view(0)[:] = 0
             buffer.mark_dirty([0])
             raise KeyError("stop")
 
@@ -230,7 +230,7 @@ class Model(RuleBasedStateMachine):
         k = data.draw(st.sampled_from(self.now), label="partition")
         i = data.draw(st.integers(0, self.table.size(k) - 1), label="row")
         self.version += 1
-        self.buffer.rows[self.buffer.base_row(k) + i] = -self.version
+        self.buffer.rows[self.buffer.resident.base_row(k) + i] = -self.version
         part(self.values, self.table, k)[i] = -self.version
         self.buffer.mark_dirty([k])
 
@@ -252,7 +252,7 @@ class Model(RuleBasedStateMachine):
     def rows_of_now_are_the_model_s(self):
         for k in getattr(self, "now", []):
             assert self.buffer.state(k) in ("resident", "dirty")
-            assert np.array_equal(self.buffer.view(k), part(self.values, self.table, k))
+            assert np.array_equal(self.buffer.resident.view(k), part(self.values, self.table, k))
 
     def teardown(self):
         if not hasattr(self, "buffer"):

@@ -27,7 +27,7 @@ def test_nodes_in_order_however_large_a_block(opened, monkeypatch, most):
     vectors = np.concatenate(vectors)
     for k in range(4):
         opened.buffer.enter([k])
-        np.testing.assert_array_equal(vectors[opened.dataset.partitioning.range(k)], opened.buffer.view(k)[:, :8])
+        np.testing.assert_array_equal(vectors[opened.dataset.partitioning.range(k)], opened.buffer.resident.view(k)[:, :8])
 
 
 @pytest.mark.parametrize(

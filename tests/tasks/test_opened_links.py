@@ -14,7 +14,7 @@ def vectors(opened):
     found = []
     for k in range(4):
         opened.buffer.enter([k])
-        found.append(opened.buffer.view(k)[:, :8].copy())
+        found.append(opened.buffer.resident.view(k)[:, :8].copy())
     return np.concatenate(found)
 
 

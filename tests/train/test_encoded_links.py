@@ -82,7 +82,7 @@ def test_exported_vectors_are_the_encoders_of_the_whole_graph(cli, featured, tmp
     vectors = []
     for k in range(4):
         opened.buffer.enter([k])
-        vectors.append(opened.buffer.view(k)[:, :16].copy())
+        vectors.append(opened.buffer.resident.view(k)[:, :16].copy())
     opened.close()
     np.testing.assert_allclose(np.concatenate(vectors), expected.numpy(), rtol=1e-5, atol=1e-5)
 

@@ -40,7 +40,7 @@ def test_batches_come_in_order_and_epochs_have_all_edges(link_run):
 def spoil_rows(work, model):
     buffer = work.rows.main
     held = next(k for k in range(4) if buffer.state(k) == "dirty")
-    buffer.view(held)[3, 1] = np.inf
+    buffer.resident.view(held)[3, 1] = np.inf
 
 
 def spoil_weights(work, model):
