@@ -6,6 +6,7 @@ import ast
 import html
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "marius_lite"
@@ -55,8 +56,13 @@ GROUPS = {
 OTHERS = ("Wherever the message names.", "The message says what to do.")
 
 
-def found() -> Iterator[tuple[str, str, str]]:
+@cache
+def found() -> list[tuple[str, str, str]]:
     """(part of the program, kind of error, message with «name» where a value stands) of all messages that are written out."""
+    return list(_found())
+
+
+def _found() -> Iterator[tuple[str, str, str]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         tree = ast.parse(path.read_text())
         if path.is_relative_to(PACKAGE / "config"):

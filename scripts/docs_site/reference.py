@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def definition(module: str, inside: str) -> Any:
     return found
 
 
+@cache
 def defined(module: str) -> list[Any]:
     """What a module and the others of its package define."""
     place = PACKAGE / module.replace(".", "/")
