@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import traceback
+from importlib.util import find_spec
 
 import numpy.ma
 import pyarrow.dataset
@@ -28,6 +29,9 @@ import marius_lite.train.evaluate_run
 import marius_lite.train.run
 from marius_lite.cli import main
 from marius_lite.preprocess.readers.detect import formats
+
+if find_spec("torch_geometric"):  # a second of every run through an encoder
+    import torch_geometric.nn
 
 
 def serve(path: str) -> None:
