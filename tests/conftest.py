@@ -1,5 +1,6 @@
 """Fixtures for whole commands: a tiny dataset, and the command line in this process."""
 
+import gc
 import os
 import stat
 
@@ -14,6 +15,43 @@ from marius_lite.cli.main import run as run_command
 # How long an example takes says how busy the machine and its disk are.
 hypothesis.settings.register_profile("no deadline", deadline=None)
 hypothesis.settings.load_profile("no deadline")
+
+LONGEST = [
+    "end_to_end/test_kill_encoders.py",
+    "fuzz/test_fuzz.py",
+    "docs/test_site.py",
+    "end_to_end/test_kill_each_call.py",
+    "end_to_end/test_kill_any_time.py",
+    "preprocess/test_restart.py",
+    "preprocess/test_memory.py",
+    "train/test_adaptive.py",
+    "preprocess/test_update_restart.py",
+    "preprocess/test_repartition_restart.py",
+    "docs/test_pages.py",
+    "end_to_end/test_out_of_core.py",
+    "train/test_real_graphs.py",
+    "quality/test_popularity.py",
+    "tune/test_trial.py",
+    "docs/test_tune_page.py",
+    "test_ray.py",
+]
+"""Files of few tests that take 10 s or more. They begin first: no processor is then left alone with one of them at the end."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """What is imported stays: it need not be searched for garbage, neither while it comes nor by each collection afterwards."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_collection_modifyitems(items):
+    places = {os.path.join(os.path.dirname(__file__), name): place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(str(item.path), len(places)))
 
 
 @pytest.fixture(scope="session", autouse=True)
