@@ -46,8 +46,11 @@ def expected(tensors, pairs=None, correction=None, loss=SOFTMAX):
     """The loss, and the gradients by their definition, each with the size that it would have if nothing in it cancelled out."""
     exact = [tensor.double().requires_grad_() for tensor in tensors]
     query, positive, negatives = exact
-    chunk_of = torch.arange(len(query)) // -(-len(query) // len(negatives))
-    products = (query * positive).sum(1), torch.einsum("qd,qcd->qc", query, negatives[chunk_of])
+    each = -(-len(query) // len(negatives))
+    chunk_of = torch.arange(len(query)) // each
+    parts = [slice(chunk * each, (chunk + 1) * each) for chunk in range(len(negatives))]
+    scored = [query[part] @ candidates.T for part, candidates in zip(parts, negatives)]
+    products = (query * positive).sum(1), torch.cat(scored)
     own, scores = products
     for product in products:
         product.retain_grad()
@@ -67,8 +70,9 @@ def expected(tensors, pairs=None, correction=None, loss=SOFTMAX):
     total.backward()
     g_own, g_scores = (product.grad.abs() for product in products)
     q, p, n = (tensor.detach().abs() for tensor in exact)
-    of_negatives = torch.zeros_like(n).index_add_(0, chunk_of, torch.einsum("qc,qd->qcd", g_scores, q))
-    sizes = g_own[:, None] * p + torch.einsum("qc,qcd->qd", g_scores, n[chunk_of]), g_own[:, None] * q, of_negatives
+    of_queries = torch.cat([g_scores[part] @ candidates for part, candidates in zip(parts, n)])
+    of_negatives = torch.stack([g_scores[part].T @ q[part] for part in parts])
+    sizes = g_own[:, None] * p + of_queries, g_own[:, None] * q, of_negatives
     return total.detach(), [(tensor.grad, size) for tensor, size in zip(exact, sizes, strict=True)]
 
 
