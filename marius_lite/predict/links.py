@@ -18,6 +18,7 @@ from marius_lite.evaluate.pages import Pages
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.self_loops import self_loops_are_rare
 from marius_lite.graph.trained import trained_nodes, trained_relations
+from marius_lite.nn.allocator import give_back
 from marius_lite.predict.answered import Answered
 from marius_lite.predict.questions import Questions, Triple, read_questions
 
@@ -95,6 +96,7 @@ def answer_links(
         for questions in read_questions(Path(queries) if isinstance(queries, str) else queries, data, most):
             found = answer(pages, opened.model, Asked(*questions[:3]), topk, left_out, min(BLOCK, most))
             yield Answered(data, questions, found, scaling, _untrained(data, questions, relations))
+            give_back()  # else each block's arrays come on top of what the one before left in pieces
 
 
 def _untrained(dataset: Dataset, questions: Questions, relations: npt.NDArray[np.bool_]) -> list[list[str]]:

@@ -1,7 +1,10 @@
 """Queries that stream get the answers of those in one block; probabilities rise with the scores."""
 
+import ctypes
 import itertools
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -20,6 +23,35 @@ def test_blocks_do_not_matter(link_run, monkeypatch):
     monkeypatch.setattr("marius_lite.predict.links.QUESTIONS", 14)
     assert ml.predict_links(link_run, ROWS, topk=3) == whole
     assert [(each["src"], each["rel"], each["dst"]) for each in whole] == ROWS
+
+
+MEMORY = """
+import ctypes, sys
+from marius_lite.predict import links
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return 4096 * int(file.read().split()[1])
+
+def rows():
+    for number in range(2 * QUESTIONS):
+        if number == QUESTIONS:
+            before = resident()
+            ctypes.CDLL(None).malloc_trim(0)
+            print(before - resident())
+        yield f"node{number % 40}", "rel1", None
+
+QUESTIONS = links.QUESTIONS = links.BLOCK = 8192
+for block in links.answer_links(sys.argv[1], rows(), topk=10):
+    pass
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="another C library")
+def test_a_block_leaves_no_memory_behind(link_run):
+    """What the C library holds and could give back when the second block begins."""
+    done = subprocess.run([sys.executable, "-c", MEMORY, str(link_run)], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 2 << 20
 
 
 def test_answers_come_before_all_queries_are_read(link_run, monkeypatch):
