@@ -16,6 +16,7 @@ from marius_lite.graph.checked import CheckedFiles
 from marius_lite.graph.edge_segment import EdgeSegment, Places, requests
 from marius_lite.graph.holes import Holes
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.storage.engine import RangeRoom
 
 COLUMNS = ("src", "dst", "rel")
 CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may have besides, as it is stored
@@ -127,16 +128,21 @@ class EdgeBuckets:
             yield before, piece.columns
             before += len(piece.columns[0])
 
-    def block(self, rows: range, columns: range, edges: int, names: Sequence[str]) -> Iterator[EdgePiece]:
+    def block(
+        self, rows: range, columns: range, edges: int, names: Sequence[str], rooms: Sequence[RangeRoom] | None = None
+    ) -> Iterator[EdgePiece]:
         """Read the columns ``names`` of buckets (i, j), i in ``rows``, j in ``columns``, row after row.
 
         At most ``edges`` edges are read at a time. What lies side by side on disk is read at once. The checksum of a bucket is
         compared before its last edges are yielded. Raises UserError where the bytes are not those that preprocess wrote. Takes 32
-        bytes a bucket, and 40 for each further segment, beside the edges.
+        bytes a bucket, and 40 for each further segment, beside the edges. ``rooms``: one for each of ``names``, for callers that
+        keep nothing of a piece when they take the next: it is overwritten.
         """
-        return (piece for _, piece in self._pieces(self._stretches(rows, columns), edges, names))
+        return (piece for _, piece in self._pieces(self._stretches(rows, columns), edges, names, rooms))
 
-    def _pieces(self, there: _Stretches, edges: int, names: Sequence[str]) -> Iterator[tuple[Places, EdgePiece]]:
+    def _pieces(
+        self, there: _Stretches, edges: int, names: Sequence[str], rooms: Sequence[RangeRoom] | None = None
+    ) -> Iterator[tuple[Places, EdgePiece]]:
         """Read some columns of stretches, ``edges`` at a time. Yields which stretches a piece has edges of, and the piece."""
         counts, ends = there.counts, np.cumsum(there.counts)
         begun = np.zeros(len(names), np.uint32)  # checksums so far of a stretch that the last piece cut
@@ -148,8 +154,8 @@ class EdgeBuckets:
             piece = EdgePiece(part.buckets, np.minimum(stops, high) - low, [])
             sums = np.zeros((len(names), len(stops)), np.uint32)
             sums[:, 0] = begun
-            for name, checksums in zip(names, sums):
-                piece.columns.append(self._read_stretches(name, part, piece.ends))
+            for number, (name, checksums) in enumerate(zip(names, sums)):
+                piece.columns.append(self._read_stretches(name, part, piece.ends, rooms[number] if rooms else None))
                 crc32c_stretches(piece.columns[-1].view(np.uint8), piece.ends, piece.columns[-1].itemsize, checksums)
             whole = len(stops) - int(stops[-1] > high)
             self._check_all(part.part(slice(whole)), names, sums[:, :whole])
@@ -191,12 +197,14 @@ class EdgeBuckets:
         buckets = flats if segment.partitions == now else flats // segment.partitions * now + flats % segment.partitions
         return _Stretches(buckets, np.broadcast_to(np.int64(s), flats.shape), flats, segment.offsets[flats], counts)
 
-    def _read_stretches(self, name: str, part: _Stretches, ends: Places) -> npt.NDArray[Any]:
+    def _read_stretches(self, name: str, part: _Stretches, ends: Places, room: RangeRoom | None) -> npt.NDArray[Any]:
         """Read several stretches of a column, one after the other. The s-th ends at ``ends[s]`` in the result."""
         places = np.concatenate([[0], ends[:-1]])
         sizes, first, shifts = ends - places, self._segments[int(part.segments[0])], part.begins - places
         if (part.segments == part.segments[0]).all() and (shifts == shifts[0]).all():
-            return first.read_between(name, int(part.begins[0]), int(part.begins[0] + ends[-1]))
+            begin, end = int(part.begins[0]), int(part.begins[0] + ends[-1])
+            there = None if room is None else room.empty_for_range(first.dtype(name), begin, end)
+            return first.read_between(name, begin, end, there)
         out = np.empty(int(ends[-1]), first.dtype(name))
         for s, segment in enumerate(self._segments):
             own = part.segments == s

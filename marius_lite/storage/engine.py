@@ -40,9 +40,27 @@ def empty_for_range(dtype: np.dtype[Any], start: int, stop: int, own_pages: bool
     shares no page of memory with other data, so that it can be pinned.
     """
     size = (stop - start) * dtype.itemsize
-    room = own_pages_of(size + BLOCK) if own_pages else np.empty(size + BLOCK, np.uint8)
+    return _aligned(own_pages_of(size + BLOCK) if own_pages else np.empty(size + BLOCK, np.uint8), dtype, start, stop)
+
+
+class RangeRoom:
+    """Memory for one range of a file after another. Fresh memory for each costs the system more than reading does."""
+
+    def __init__(self) -> None:
+        self._room = np.empty(0, np.uint8)
+
+    def empty_for_range(self, dtype: np.dtype[Any], start: int, stop: int) -> npt.NDArray[Any]:
+        """Return what the function of this name does. The array of the call before is overwritten."""
+        size = (stop - start) * dtype.itemsize + BLOCK
+        if len(self._room) < size:
+            self._room = np.empty(size, np.uint8)
+        return _aligned(self._room, dtype, start, stop)
+
+
+def _aligned(room: npt.NDArray[np.uint8], dtype: np.dtype[Any], start: int, stop: int) -> npt.NDArray[Any]:
+    """Return where in ``room`` elements [start, stop) of a file lie as they do in its blocks."""
     shift = (start * dtype.itemsize - room.ctypes.data) % BLOCK
-    return room[shift : shift + size].view(dtype)
+    return room[shift : shift + (stop - start) * dtype.itemsize].view(dtype)
 
 
 def own_pages_of(size: int) -> npt.NDArray[np.uint8]:

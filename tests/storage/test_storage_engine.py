@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import marius_lite._native as _native
 from marius_lite.errors import RunError, UserError
-from marius_lite.storage.engine import empty_for_range, probe, read_range
+from marius_lite.storage.engine import BLOCK, RangeRoom, empty_for_range, probe, read_range
 from marius_lite.storage.flat import read_array_range
 
 
@@ -55,6 +55,16 @@ def test_room_for_a_range_lies_in_memory_as_in_its_file(start, count, name):
     assert room.dtype == name
     assert room.flags.c_contiguous
     assert (room.ctypes.data - start * room.itemsize) % 4096 == 0 or count == 0
+
+
+def test_a_room_lies_like_each_range_that_it_is_for():
+    room = RangeRoom()
+    for start, stop in [(3, 5000), (7, 9), (1023, 20000), (5, 5)]:
+        there = room.empty_for_range(np.dtype(np.int32), start, stop)
+        assert there.shape == (stop - start,)
+        assert not len(there) or there.ctypes.data % BLOCK == 4 * start % BLOCK
+    first = room.empty_for_range(np.dtype(np.int32), 0, 20000)
+    assert np.shares_memory(first, room.empty_for_range(np.dtype(np.int64), 1, 9))
 
 
 def test_rooms_with_pages_of_their_own_share_none():

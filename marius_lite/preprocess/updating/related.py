@@ -23,9 +23,10 @@ from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.updating.counted import CountedEdges
 from marius_lite.preprocess.updating.read import ReadEdges
 from marius_lite.preprocess.updating.removed import RemovedEdges
+from marius_lite.storage.engine import RangeRoom
 
 MOST_ROWS = 1 << 32  # of all partitions: below, two nodes make a number of 64 bits
-AT_ONCE = 4 * EDGES_AT_ONCE  # what is done once for each piece that is read takes as long as the reading of a smaller one
+AT_ONCE = 8 * EDGES_AT_ONCE  # what is done once for each piece that is read takes as long as the reading of a smaller one
 Numbers = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
 
@@ -148,11 +149,11 @@ def _pieces(
     piece. Buckets have their numbers among so many ``partitions``."""
     own = segment.partitioning.partitions
     inside = wanted.reshape(partitions, partitions)[:own, :own]
-    every = inside.all()
+    every, rooms = inside.all(), [RangeRoom() for _ in columns]
     for rows in [range(own)] if every else (range(i, i + 1) for i in range(own)):
         edges = np.flatnonzero(np.diff(np.concatenate([[False], inside[rows.start], [False]]).astype(np.int8))).reshape(-1, 2)
         for begin, end in [(0, own)] if every else edges.tolist():
             before = int(segment.offsets[rows.start * own + begin])
-            for piece in segment.block(rows, range(begin, end), AT_ONCE, columns):
+            for piece in segment.block(rows, range(begin, end), AT_ONCE, columns, rooms):
                 yield before, EdgePiece(piece.buckets // own * partitions + piece.buckets % own, piece.ends, piece.columns)
                 before += len(piece.columns[0])
