@@ -136,12 +136,17 @@ def write_names(
     path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning, types: Types | None = None, begin: int = 0
 ) -> None:
     """Write ``nodes.parquet``: columns node_id, raw_id and, where there are ``types``, type. Rows of a partition are one row
-    group, or several where one would be too large.
+    group, or several where one would be too large. Integers are stored as differences in few bits, which is smaller than what
+    zstd makes of them, and read several times as fast.
 
     ``blocks``: raw ids in order of node id, from node ``begin`` on. How they are cut into blocks does not change the file."""
     schema, typed = node_schema(kind, types is not None), types is not None
     dictionaries: Any = ["type"] if typed else False
-    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=dictionaries, store_schema=typed) as writer:
+    integers = dict.fromkeys(["node_id", *(["raw_id"] if kind == "int" else [])], "DELTA_BINARY_PACKED")
+    packing = {field.name: "none" if field.name in integers else "zstd" for field in schema}
+    with pq.ParquetWriter(
+        path, schema, compression=packing, column_encoding=integers, use_dictionary=dictionaries, store_schema=typed
+    ) as writer:
         waiting: list[pa.Array] = []
         first, count, size = begin, 0, 0
         for block in blocks:
