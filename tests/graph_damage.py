@@ -168,6 +168,14 @@ CASES = {
         described(f"{TRAIN}/dst", chunk_grid={"configuration": {"chunk_shape": [9]}}),
         r"dst/c/0: [\d,]+ bytes, 36 belong there",
     ),
+    "out-degree": ("edges", put("counts/out/c/1", 3, lambda found: found + 1), r"counts/out: node 33 has \d+, by its edges \d+"),
+    "in-degree": ("edges", put("counts/in/c/2", 29, lambda found: found - 1), r"counts/in: node 89 has \d+, by its edges \d+"),
+    "splits": ("edges", put("counts/splits/c/0", 7, 0, np.uint8), r"counts/splits: node 7 has 0, by its edges \d"),
+    "relations by split": (
+        "edges",
+        swap("counts/relations/c/0/0", 0, 4, np.int64),
+        r"counts/relations: relation 0 has other edges there than in edges/",
+    ),
     "relation counts": (
         "edges",
         table("relations.parquet", lambda c: c["count"].__setitem__(2, 7)),

@@ -22,6 +22,8 @@ from marius_lite.graph.edges import CARRIED, COLUMNS, EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.holes import HOLES, Holes
 from marius_lite.graph.manifest import training_partitions
+from marius_lite.graph.node_columns import NODE_SPLITS
+from marius_lite.graph.verify_counts import counted_bytes, verify_counts
 from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
 from marius_lite.progress_bar import progress_bar
 from marius_lite.storage.checksum import file_checksum
@@ -57,25 +59,27 @@ def _bytes_to_read(dataset: DatasetFolder) -> int:
     )
     if (lists := dataset.adjacency) is not None:
         found += manifest.edges["train"] * lists.edge_bytes(lists.has_weights) + 8 * (manifest.nodes + manifest.partitions)
-    return found + manifest.nodes * node_table_bytes(dataset)
+    return found + manifest.nodes * node_table_bytes(dataset) + counted_bytes(dataset)
 
 
 def _verify_edges(dataset: DatasetFolder, progress: Progress) -> None:
-    """Check ``edges/``, the counts of relations, and in-edge lists."""
+    """Check ``edges/``, the counts of relations, in-edge lists, and ``counts/``."""
     counts = verify_relations(dataset)
-    found, sums = np.zeros_like(counts), (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+    found, sums = np.zeros((len(NODE_SPLITS), len(counts)), np.int64), (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
     for split in dataset.manifest.edges:
         stored = dataset.edges(split)
         for number, (segment, holes) in enumerate(zip(stored.segments_as_written, stored.holes)):
-            edges = _EdgeCheck(dataset, segment, holes, found)
+            edges = _EdgeCheck(dataset, segment, holes, found[NODE_SPLITS.index(split)])
             edges.run(progress)
             sums = (edges.sums, edges.gone) if split == "train" and number == 0 else sums
-    if (wrong := first(found != counts)) is not None:
+    total = found.sum(0)
+    if (wrong := first(total != counts)) is not None:
         raise damaged(
-            dataset.path / "relations.parquet", f"relation {wrong} has {counts[wrong]:,} edges there, {found[wrong]:,} in edges/"
+            dataset.path / "relations.parquet", f"relation {wrong} has {counts[wrong]:,} edges there, {total[wrong]:,} in edges/"
         )
     if dataset.adjacency is not None:
         _verify_lists(dataset, dataset.adjacency, sums, progress)
+    verify_counts(dataset, found, progress)
 
 
 def _verify_files(dataset: DatasetFolder, progress: Progress) -> None:

@@ -10,7 +10,7 @@ from graph_damage import CASES, LISTS, NODES, PARTITIONS, TRAIN, mended, put
 from weighted_dataset import with_weights
 
 from marius_lite.errors import UserError
-from marius_lite.graph import Dataset, verify, verify_nodes
+from marius_lite.graph import Dataset, verify, verify_counts, verify_nodes
 from marius_lite.graph.ids import hash_raw_ids, order_key
 from marius_lite.log import on_standard_error
 from marius_lite.preprocess import make_dataset
@@ -45,6 +45,7 @@ def in_small_pieces(monkeypatch):
     for module, name, size in (
         (verify, "EDGES_AT_ONCE", 7),
         (verify, "LISTS_AT_ONCE", 4),
+        (verify_counts, "NODES_AT_ONCE", 20),
         (verify_nodes, "NODES_AT_ONCE", 16),
         (verify_nodes, "HASHES_AT_ONCE", 20),
         (verify_nodes, "BYTES_AT_ONCE", 64),

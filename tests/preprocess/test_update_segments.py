@@ -174,6 +174,18 @@ def test_what_stays_is_the_same_file_and_is_not_written(tmp_path):
     assert not (again.path / "edges/train/2").exists()
 
 
+def test_counts_of_partitions_without_new_edges_stay(tmp_path):
+    np.save(tmp_path / "e.npy", np.random.default_rng(0).integers(0, 300, (2000, 2)))
+    first = make(tmp_path / "d", tmp_path / "e.npy", partitions=8)
+    np.save(tmp_path / "new.npy", np.array([first.raw_ids(0, 2).to_pylist()]))
+    grown = marius_lite.update_dataset(tmp_path / "d", tmp_path / "new.npy")
+    for name, more in (("out", [1, 0]), ("in", [0, 1]), ("splits", [0, 0])):
+        files = [f"counts/{name}/c/{k}" for k in range(8)]
+        assert [(first.path / file).samefile(grown.path / file) for file in files] == [False, *[True] * 7]
+        before, after = (read_array_range(each.path / "counts" / name, 0, 300).astype(int) for each in (first, grown))
+        assert (after - before).tolist() == [*more, *[0] * 298]
+
+
 def test_a_removal_leaves_the_files_and_many_write_all_again(tmp_path):
     parts = [as_text(tmp_path / str(n), rows) for n, rows in enumerate(parts_of(6))]
     make(tmp_path / "d", parts[0], partitions=2, adjacency="in")

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from marius_lite._native import count_ends
-from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets
+from marius_lite.graph.counts import Counts, NodeCounts, count_nodes
+from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.edges.buckets import Tally, count_dtype, node_bytes
 from marius_lite.preprocess.edges.node_counts import TallyWriter
@@ -21,9 +20,7 @@ from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.plan import Bounds
 
 QUANTILES = (0.5, 0.9, 0.99)
-SLICE = 1 << 20  # nodes at once
-Counts = npt.NDArray[Any]  # uint32 or uint64, see `count_dtype`
-NodeCounts = tuple[Counts, Counts, npt.NDArray[np.uint8]]  # out-degrees, in-degrees, in_splits, as in `Tally`
+SLICE = 1 << 16  # nodes at once: what is made of them stays in a cache
 
 
 @dataclass(frozen=True)
@@ -53,17 +50,18 @@ def degree_facts(
     in_degrees: Path,
     memory: int,
     counts: TallyWriter | None = None,
+    lists: bool = True,
 ) -> DegreeFacts:
-    """Return the facts of ``edges`` (by split), and write the in-degrees in training to file ``in_degrees``: by node, of the
-    training edges' `count_dtype`. What is counted of nodes is appended to ``counts`` too. Where there are other splits, a file of
-    a byte for each node lies beside it for a while: whether it has a training edge.
+    """Return the facts of ``edges`` (by split), and, where in-edge ``lists`` need it, write the in-degrees in training to file
+    ``in_degrees``: by node, of the training edges' `count_dtype`. What is counted of nodes is appended to ``counts`` too. Where
+    there are other splits, a file of a byte for each node lies beside it for a while: whether it has a training edge.
 
     ``memory``: bytes for counts of nodes, where ``tally`` has none."""
     out, into = _Histogram(), _Histogram()
     without, unseen = 0, {name: 0 for name in edges if name != SPLITS[0]}
     dtype = count_dtype(edges[SPLITS[0]].total)
     trained = in_degrees.with_name("trained")
-    with open(in_degrees, "wb") as file, open(trained if unseen else os.devnull, "wb") as marks:
+    with open(in_degrees if lists else os.devnull, "wb") as file, open(trained if unseen else os.devnull, "wb") as marks:
         for outs, ins, splits in _sliced(_counted(edges, partitioning, tally, dtype, memory)):
             out.add(outs)
             into.add(ins)
@@ -101,32 +99,7 @@ def _counted(
     rows, step = partitioning.rows, max(1, memory // 4 // node_bytes(dtype))  # two are in memory for a while
     step -= step % rows if step > rows else 0  # no partition is read twice without need
     for first in range(0, partitioning.nodes, step):
-        yield _count(edges, partitioning, range(first, min(first + step, partitioning.nodes)), dtype)
-
-
-def _count(
-    edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, nodes: range, dtype: type[np.unsignedinteger[Any]]
-) -> NodeCounts:
-    """Count from the rows and columns of buckets in which these nodes lie."""
-    outs, ins, splits = np.zeros(len(nodes), dtype), np.zeros(len(nodes), dtype), np.zeros(len(nodes), np.uint8)
-    own, every = range(nodes.start // partitioning.rows, -(-nodes.stop // partitioning.rows)), range(partitioning.partitions)
-    for name, buckets in edges.items():
-        mark = 1 << SPLITS.index(name)
-        for of_columns, rows, columns, degrees in ((False, own, every, outs), (True, every, own, ins)):
-            for piece in buckets.block(rows, columns, EDGES_AT_ONCE, COLUMNS[of_columns : of_columns + 1]):
-                count_ends(
-                    piece.columns[0],
-                    piece.buckets,
-                    piece.ends,
-                    len(every),
-                    partitioning.rows,
-                    of_columns,
-                    nodes.start,
-                    mark,
-                    splits,
-                    degrees if name == SPLITS[0] else None,
-                )
-    return outs, ins, splits
+        yield count_nodes(edges, partitioning, range(first, min(first + step, partitioning.nodes)), dtype)
 
 
 def _sliced(counted: Iterator[NodeCounts]) -> Iterator[NodeCounts]:
@@ -146,9 +119,9 @@ class _Histogram:
         self._large: list[Counts] = []
 
     def add(self, degrees: Counts) -> None:
-        large = degrees >= self.SMALL
-        self._large.append(degrees[large])
-        self._small += np.bincount(degrees[~large].astype(np.int64), minlength=self.SMALL)
+        self._large.append(degrees[degrees >= self.SMALL])
+        small = np.minimum(degrees, degrees.dtype.type(self.SMALL)).astype(np.int64)
+        self._small += np.bincount(small, minlength=self.SMALL + 1)[: self.SMALL]
 
     def facts(self) -> dict[str, Any]:
         large = np.sort(np.concatenate(self._large))

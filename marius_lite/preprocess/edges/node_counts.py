@@ -1,29 +1,25 @@
-"""What is counted of a dataset's edges by node and by relation, and stored with it, so that an update need not count again.
-
-The folder ``counts`` has ``out`` and ``in``, the degrees of each node in training, ``splits``, whose bit s is set for a node with
-an edge in split s, and ``relations``, the edges of each split by relation.
-"""
+"""Write what is counted of a dataset's edges by node and by relation (`graph.counts`), so that an update need not count again."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite._native import write_file
+from marius_lite.graph.counts import BY_NODE, COUNTS, has_counts, stored_counts, stored_relations
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.edges.buckets import node_bytes
-from marius_lite.preprocess.options import SPLITS
-from marius_lite.storage.columns import ColumnWriter
+from marius_lite.storage.columns import ColumnWriter, create_node_column
 from marius_lite.storage.flat import open_flat, read_array_range
 from marius_lite.storage.metadata import create_group
-from marius_lite.storage.small_arrays import read_table, write_array
+from marius_lite.storage.small_arrays import write_array
 
-COUNTS = Path("counts")
-BY_NODE = ("out", "in", "splits")
 BUFFERED = 1 << 20  # bytes of a column that wait to be written
 AT_ONCE = 1 << 20  # nodes
 
@@ -52,14 +48,31 @@ class TallyWriter:
         return {path: entry for column in self._columns for path, entry in column.files.items()}
 
 
-def has_counts(dataset: Dataset) -> bool:
-    """Whether a dataset has the folder; those of earlier versions of the program have none."""
-    return (COUNTS / "relations" / "zarr.json").as_posix() in dataset.manifest.files
-
-
-def stored_relations(dataset: Dataset) -> npt.NDArray[np.int64]:
-    """Return the edges of each split by relation: int64 (3, relations)."""
-    return read_table(dataset.path / COUNTS / "relations", np.int64, (len(SPLITS), dataset.manifest.relations))
+def write_grown_counts(
+    old: Dataset,
+    root: Path,
+    partitioning: Partitioning,
+    by_node: Sequence[npt.NDArray[Any]],
+    relations: npt.NDArray[np.int64],
+    touched: npt.NDArray[np.bool_],
+) -> Files:
+    """Write the folder of the next version of a dataset from the whole arrays `BY_NODE`. A partition that is not ``touched``
+    shares its files with ``old``, where that has any. Returns (size, crc32c) of the large files."""
+    files, rows, shared = Files(), partitioning.rows, has_counts(old)
+    create_group(root / COUNTS)
+    for name, values in zip(BY_NODE, by_node):
+        before = stored_counts(old, name) if shared else None
+        chunks = create_node_column(root / COUNTS / name, values.dtype, partitioning.nodes, rows)
+        for k in range(chunks.count):
+            if before is not None and before.dtype == values.dtype and k < before.chunks.count and not touched[k]:
+                chunks.share(k, before.chunks)
+                files |= chunks.entry(k, before.checksums[k])
+            else:
+                part = values[k * rows : (k + 1) * rows]
+                part = np.concatenate([part, np.zeros(rows - len(part), part.dtype)]) if len(part) < rows else part
+                files |= chunks.entry(k, write_file(str(chunks.path(k)), part.view(np.uint8)))
+    write_array(root / COUNTS / "relations", np.ascontiguousarray(relations))
+    return files
 
 
 def copy_counts(old: Dataset, root: Path, partitioning: Partitioning) -> Files:

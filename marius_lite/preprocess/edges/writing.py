@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Protocol
 
+from marius_lite.graph.counts import COUNTS
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import plan
@@ -14,7 +15,7 @@ from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.sort import Records, SortedRun, files_of, merge
 from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, count_dtype, with_bar, write_buckets
 from marius_lite.preprocess.edges.degrees import DegreeFacts, degree_facts, degrees_counted
-from marius_lite.preprocess.edges.node_counts import COUNTS, TallyWriter
+from marius_lite.preprocess.edges.node_counts import TallyWriter
 from marius_lite.preprocess.edges.sorting import EdgeSort
 from marius_lite.preprocess.options import SPLITS
 

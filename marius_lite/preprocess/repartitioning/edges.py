@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from marius_lite.graph.adjacency import ADJACENCY
+from marius_lite.graph.counts import COUNTS
 from marius_lite.graph.edges import EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.background import read_ahead
@@ -17,7 +18,7 @@ from marius_lite.preprocess.disk.sort import ExternalSort, Records, SortedRun, f
 from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
 from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, carried_words, with_bar, write_buckets
 from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
-from marius_lite.preprocess.edges.node_counts import COUNTS, copy_counts
+from marius_lite.preprocess.edges.node_counts import copy_counts
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.repartitioning.site import RepartitionSite
 from marius_lite.progress_bar import progress_bar

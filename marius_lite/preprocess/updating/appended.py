@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.graph.adjacency import ADJACENCY
+from marius_lite.graph.counts import COUNTS
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.manifest import Segment
 from marius_lite.graph.report import read_report
@@ -29,7 +31,7 @@ from marius_lite.preprocess.disk.sort import Records
 from marius_lite.preprocess.disk.spool import Ids, SpooledEdges
 from marius_lite.preprocess.edges.buckets import TOTALS, SplitWriter, Tally, write_buckets
 from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
-from marius_lite.preprocess.edges.node_counts import COUNTS, TallyWriter
+from marius_lite.preprocess.edges.node_counts import write_grown_counts
 from marius_lite.preprocess.edges.writing import Written
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.updating.counted import CountedEdges
@@ -156,9 +158,18 @@ class AppendedEdges(GrownEdges):
             if places:
                 counted.mark_again(SPLITS.index(name), self.stored[name])
         memory = plan.pass_memory(self.options.added)
-        counts = TallyWriter(self.site.root, self.partitioning, self._degree_type)
-        facts = degree_facts(self.stored, self.partitioning, tally, self.site.work / "in_degrees", memory, counts)
-        return Written(files | counts.close(tally.relation_counts), facts, 0)
+        facts = degree_facts(self.stored, self.partitioning, tally, self.site.work / "in_degrees", memory, lists=False)
+        by_node, touched = (counted.out, counted.into, counted.splits), self._touched(related)
+        files |= write_grown_counts(self.options.old, self.site.root, self.partitioning, by_node, tally.relation_counts, touched)
+        return Written(files, facts, 0)
+
+    def _touched(self, related: RelatedEdges) -> npt.NDArray[np.bool_]:
+        """Return which partitions have a node of a new or a removed edge."""
+        touched = np.zeros(self.partitioning.partitions, bool)
+        gone = (ends for block in related.removed for ends in (block.src, block.dst))
+        for nodes in chain([self.read.placed.ids], gone):
+            touched[self.partitioning.partition_of(nodes.astype(np.int64))] = True
+        return touched
 
     def _share(self, related: RelatedEdges) -> Files:
         """Share what stays, and write which edges in it are holes now."""

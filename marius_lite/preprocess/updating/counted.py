@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import count_ends
+from marius_lite.graph.counts import BY_NODE, COUNTS, has_counts, stored_counts, stored_relations
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.edges.node_counts import BY_NODE, COUNTS, has_counts, stored_relations
 from marius_lite.preprocess.options import SPLITS
-from marius_lite.storage.flat import read_array_range
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,12 @@ class CountedEdges:
         """Fill in the counts that a dataset, with fewer nodes and relations perhaps, has. Returns whether it has any."""
         if not has_counts(old):
             return False
-        old.checked.check(old.path / COUNTS)
+        old.checked.check(old.path / COUNTS / "relations")
         for name, values in zip(BY_NODE, (self.out, self.into, self.splits)):
-            values[: old.manifest.nodes] = read_array_range(old.path / COUNTS / name, 0, old.manifest.nodes)
+            column = stored_counts(old, name)
+            for k in range(column.partitioning.partitions):
+                ids = column.partitioning.range(k)
+                values[ids.start : ids.stop] = column.read(k)
         self.relations[:, : old.manifest.relations] = stored_relations(old)
         return True
 

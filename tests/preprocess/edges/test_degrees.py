@@ -8,7 +8,7 @@ from preprocess_tools import make
 from pydantic import TypeAdapter
 
 from marius_lite import _native
-from marius_lite.graph import Dataset
+from marius_lite.graph import Dataset, counts
 from marius_lite.preprocess.edges import buckets, degrees
 from marius_lite.preprocess.edges.buckets import Tally, count_dtype
 from marius_lite.preprocess.edges.degrees import degree_facts
@@ -61,7 +61,7 @@ def test_counts_of_some_nodes_go_before_others_come(tmp_path, monkeypatch):
     nodes, memory = 400_000, 1 << 20
     np.save(tmp_path / "e.npy", np.stack([np.arange(nodes), (np.arange(nodes) + 1) % nodes], 1))
     dataset = make(tmp_path / "d", tmp_path / "e.npy", partitions=16)
-    monkeypatch.setattr(degrees, "EDGES_AT_ONCE", 1 << 10)
+    monkeypatch.setattr(counts, "EDGES_AT_ONCE", 1 << 10)
     monkeypatch.setattr(degrees, "SLICE", 1 << 10)
     tally = Tally.zeros(dataset.partitioning, 1, None)
     tracemalloc.start()
