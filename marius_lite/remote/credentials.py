@@ -9,11 +9,11 @@ from typing import Any
 
 from marius_lite.errors import UserError
 from marius_lite.remote.address import BucketAddress
+from marius_lite.remote.failures import ALLOW_HTTP, plain_http
 
 KEYS = {"aws_access_key_id": "access_key_id", "aws_secret_access_key": "secret_access_key", "aws_session_token": "session_token"}
 """Names in ~/.aws/credentials, and what obstore calls them."""
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-ALLOW_HTTP = "AWS_ALLOW_HTTP"
 
 
 def of_files(address: BucketAddress) -> dict[str, str]:
@@ -58,8 +58,5 @@ def client_options(address: BucketAddress) -> dict[str, Any]:
     allowed = os.environ.get(ALLOW_HTTP, "").lower() in ("1", "true", "yes", "on")
     endpoint = next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), "") if address.scheme == "s3" else ""
     if endpoint.startswith("http://") and not allowed:
-        raise UserError(
-            f"{address}: the endpoint is plain http, which others can read and change on the way: set {ALLOW_HTTP}=true to allow "
-            "it, or an endpoint of https"
-        )
+        raise plain_http(str(address))
     return {"allow_http": allowed}

@@ -15,12 +15,22 @@ SECRET = re.compile(r"KEY|SECRET|TOKEN|PASS|CRED|SAS|SIGNATURE")
 SHORTEST_SECRET = 6
 PASSING = {408, 425, 429}
 """What a server answers to a request that may be asked again, beside its own failures (500 and above)."""
+ALLOW_HTTP = "AWS_ALLOW_HTTP"
+"""What allows plain http, in the environment."""
 MEANT = {
     "error sending request": "the server cannot be reached, or is silent",
     "body error": "the connection was cut, or the server is silent",
     "decoding response body": "the connection was cut, or the server is silent",
 }
 """What the client library says of connections, and what it means."""
+CREDENTIALS = {
+    "s3": "AWS_ACCESS_KEY_ID, ...",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS, ...",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY, ...",
+}
+"""Where each kind of object storage looks for credentials, among others."""
+PLAIN_HTTP = "builder error"
+"""What the client library says where it may not speak plain http."""
 REFUSED = ("PermissionDeniedError", "UnauthenticatedError")
 FINAL = (*REFUSED, "NotFoundError", "FileNotFoundError", "AlreadyExistsError", "PreconditionError", "NotSupportedError",
          "InvalidPathError", "UnknownConfigurationKeyError", "NotImplementedError", "ValueError")  # fmt: skip
@@ -56,16 +66,34 @@ def told(where: str, error: BaseException, secrets: tuple[str, ...] = ()) -> Run
     text = str(error)
     status = STATUS.search(text)
     if type(error).__name__ in REFUSED or (status and status[1] in ("401", "403")):
-        what = "the server refuses access: give credentials in the standard environment or files (AWS_ACCESS_KEY_ID, ...)"
-        return UserError(f"{where}: {what}{_said(text, secrets)}")
+        return UserError(f"{where}: the server refuses access: give credentials in {_sources(where)}{_said(text, secrets)}")
     if is_absent(error):
         return UserError(f"{where}: there is no such object or bucket")
+    if PLAIN_HTTP in text:
+        return plain_http(where)
     if isinstance(error, Damaged):
         return RunError(f"{where}: {error}, and again each time that it was asked for: put a sound copy there")
     if status and status[1].startswith("3"):
         return UserError(f"{where}: the server says that the bucket is elsewhere: set AWS_REGION")
     answer = f"the server answers {status[1]}{_said(text, secrets)}" if status else _reason(text, secrets)
     return RunError(f"{where}: {answer}: it was asked several times; run the same command again, or `marius-lite resume`")
+
+
+def plain_http(where: str) -> UserError:
+    """Return an error about an endpoint of plain http that nobody allowed."""
+    return UserError(
+        f"{where}: the endpoint is plain http, which others can read and change on the way: set {ALLOW_HTTP}=true to allow it, "
+        "or an endpoint of https"
+    )
+
+
+def unsound(where: str, error: BaseException, secrets: tuple[str, ...] = ()) -> UserError:
+    """Return an error about what the environment says of object storage: nothing was asked yet."""
+    return UserError(f"{where}: {_reason(str(error), secrets)}: look at {_sources(where)}")
+
+
+def _sources(where: str) -> str:
+    return f"the standard environment or files ({CREDENTIALS[where.partition(':')[0]]})"
 
 
 def _said(text: str, secrets: tuple[str, ...]) -> str:

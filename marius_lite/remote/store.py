@@ -17,7 +17,7 @@ from marius_lite.files import disk_error
 from marius_lite.log import log
 from marius_lite.remote import credentials
 from marius_lite.remote.address import BucketAddress
-from marius_lite.remote.failures import Damaged, is_absent, is_taken, may_pass, told
+from marius_lite.remote.failures import Damaged, is_absent, is_taken, may_pass, told, unsound
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class ObjectStore:
             retry = {"max_retries": 0}  # `_asked` tries again, whatever it was that failed
             return from_url(str(self.address), config=self._credentials, client_options=client, retry_config=retry)
         except Exception as error:
-            raise told(str(self.address), error, self._secrets) from None
+            raise unsound(str(self.address), error, self._secrets) from None
 
     @property
     def _secrets(self) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class ObjectStore:
         raise AssertionError
 
     def get(self, name: str, most: int, check: Callable[[bytes], object] | None = None) -> tuple[bytes, str] | None:
-        """Return the bytes of an object and its version (ETag); None where there is none.
+        """Return the bytes of an object and its version; None where there is none.
 
         ``check``: raises `Damaged` for bytes that are not the right ones; then the object is asked for again. Raises UserError
         for an object of more than ``most`` bytes.
@@ -124,7 +124,7 @@ class ObjectStore:
                 raise Damaged(f"{len(data):,} of {found.meta['size']:,} bytes arrived")
             if check is not None:
                 check(data)
-            return data, found.meta["e_tag"] or ""
+            return data, self._version(found.meta)
 
         try:
             return self._asked(name, ask)
@@ -174,9 +174,9 @@ class ObjectStore:
             raise Taken
         try:
             done = self._asked(
-                name, lambda obstore, store: obstore.put(store, name, data, mode=_condition(version), use_multipart=False)
+                name, lambda obstore, store: obstore.put(store, name, data, mode=self._condition(version), use_multipart=False)
             )
-            return done["e_tag"] or ""
+            return self._version(done)
         except Exception as error:
             if not is_taken(error):
                 raise
@@ -184,6 +184,19 @@ class ObjectStore:
         if there is None or there[0] != data:
             raise Taken
         return there[1]
+
+    def _version(self, meta: Any) -> str:
+        """Return what tells an object from the one that is put in its place: Google's generation, an ETag elsewhere."""
+        return meta[self._tells] or ""
+
+    @property
+    def _tells(self) -> str:
+        return "version" if self.address.scheme == "gs" else "e_tag"
+
+    def _condition(self, version: str | None) -> Any:
+        if version is None:
+            return "create"
+        return {self._tells: version} if version else "overwrite"
 
     def remove(self, names: Sequence[str]) -> None:
         """Remove objects. Those that are not there are passed over."""
@@ -207,12 +220,6 @@ class ObjectStore:
 
 def _delete(names: list[str], obstore: Any, store: Any) -> None:
     obstore.delete(store, names)
-
-
-def _condition(version: str | None) -> Any:
-    if version is None:
-        return "create"
-    return {"e_tag": version} if version else "overwrite"
 
 
 def _bounded(stream: Iterator[Any], most: int) -> Iterator[bytes]:

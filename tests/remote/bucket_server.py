@@ -22,10 +22,11 @@ def environment(endpoint):
     }
 
 
-class Proxy(BaseHTTPRequestHandler):
-    """Passes requests on. The server's ``fault(number, method, path)`` says what happens to each; None: nothing."""
+class Faulty(BaseHTTPRequestHandler):
+    """Answers requests as `_asked` says. The server's ``fault(number, method, path)`` is what happens to each; None: nothing."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def _pass(self):
         server = self.server
@@ -60,6 +61,13 @@ class Proxy(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _pass
 
+    def log_message(self, *_):
+        pass
+
+
+class Proxy(Faulty):
+    """Passes requests on."""
+
     def _asked(self, body):
         headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
         connection = http.client.HTTPConnection(self.server.behind.removeprefix("http://"), timeout=20)
@@ -67,9 +75,6 @@ class Proxy(BaseHTTPRequestHandler):
             connection.request(self.command, self.path, body or None, headers)
             answer = connection.getresponse()
             return answer.status, dict(answer.headers), answer.read()
-
-    def log_message(self, *_):
-        pass
 
 
 class FaultyServer(ThreadingHTTPServer):
@@ -81,12 +86,17 @@ class FaultyServer(ThreadingHTTPServer):
         pass
 
 
+def nothing(*_):
+    pass
+
+
 @contextmanager
-def proxy(behind, fault=lambda *_: None, after=lambda *_: None, hangs=2.0):
-    """Start a `Proxy` before the server at ``behind``; give it. Its address is ``endpoint``."""
-    with FaultyServer(("127.0.0.1", 0), Proxy) as server:
+def serving(handler, **facts):
+    """Start a server that a `Faulty` handler answers for; give it. Its address is ``endpoint``. ``facts``: what else it has."""
+    with FaultyServer(("127.0.0.1", 0), handler) as server:
         server.guard, server.count, server.stopped = threading.Lock(), 0, threading.Event()
-        server.behind, server.fault, server.after, server.hangs = behind, fault, after, hangs
+        for name, value in {"fault": nothing, "after": nothing, "hangs": 2.0, **facts}.items():
+            setattr(server, name, value)
         server.endpoint = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
@@ -96,3 +106,8 @@ def proxy(behind, fault=lambda *_: None, after=lambda *_: None, hangs=2.0):
             server.stopped.set()
             server.shutdown()
             thread.join()
+
+
+def proxy(behind, fault=nothing, after=nothing, hangs=2.0):
+    """Start a `Proxy` before the server at ``behind``, as `serving` does."""
+    return serving(Proxy, behind=behind, fault=fault, after=after, hangs=hangs)

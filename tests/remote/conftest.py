@@ -6,6 +6,7 @@ import urllib.request
 
 import pytest
 from bucket_server import environment
+from published_runs import SETTINGS, SHORT, told
 
 from marius_lite.remote import store
 
@@ -36,3 +37,19 @@ def bucket(object_server, monkeypatch, tmp_path):
     name = f"bucket{next(NUMBERS)}"
     with urllib.request.urlopen(urllib.request.Request(f"{object_server}/{name}", method="PUT")):
         return f"s3://{name}"
+
+
+@pytest.fixture(scope="session")
+def short(tiny_dataset, tmp_path_factory, cli):
+    """What a run of one checkpoint amounts to, on this machine."""
+    run = tmp_path_factory.mktemp("short") / "run"
+    assert cli("train", tiny_dataset, "--run", run, *SHORT, "-q") == 0
+    return told(run)
+
+
+@pytest.fixture(scope="session")
+def local(tiny_dataset, tmp_path_factory, cli):
+    """What the run on this machine amounts to."""
+    run = tmp_path_factory.mktemp("local") / "run"
+    assert cli("train", tiny_dataset, "--run", run, *SETTINGS, "-q") == 0
+    return told(run)

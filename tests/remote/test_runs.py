@@ -3,56 +3,17 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from bucket_server import FAULTS, KEY, SECRET, environment, proxy
-from link_runs import amounts_to
+from bucket_server import FAULTS, KEY, SECRET, proxy
+from published_runs import SETTINGS, ends_in_one_line, fetched, killed_at, require_whole
 
-from marius_lite.checkpoint.describe import describe_run
 from marius_lite.errors import RunError, UserError
 from marius_lite.remote import store
 from marius_lite.remote.address import address_of
 from marius_lite.remote.run import PublishedRun, _read_pointer, _read_tree
 from marius_lite.remote.store import ObjectStore
-
-SETTINGS = [
-    *("--set", "training.epochs=2", "--set", "model.dim=8", "--set", "storage.capacity=2", "--set", "storage.memory=200MB"),
-    *("--set", "training.scoring=torch", "--set", "training.threads=1", "--set", "checkpoint.every_minutes=0.001"),
-]
-
-
-@pytest.fixture(scope="session")
-def local(tiny_dataset, tmp_path_factory, cli):
-    """What the run on this machine amounts to."""
-    run = tmp_path_factory.mktemp("local") / "run"
-    assert cli("train", tiny_dataset, "--run", run, *SETTINGS, "-q") == 0
-    return told(run)
-
-
-def told(run):
-    """What a run amounts to, but for lines about this machine."""
-    lines, dense, rows = amounts_to(run)
-    return [line for line in lines if line[0] != "timeline"], dense, rows
-
-
-def fetched(address):
-    """What the run at an address amounts to, fetched to a machine that has nothing of it."""
-    shutil.rmtree(os.environ["MARIUS_LITE_CACHE"], ignore_errors=True)
-    assert describe_run(Path(address), verify=True)["verified"]
-    return told(PublishedRun(address_of(address)).folder)
-
-
-def require_whole(address):
-    """Raise where a part of what the pointer names is missing or wrong. Nothing may be there yet."""
-    there = ObjectStore(address_of(address))
-    if there.get("run.json", 1 << 20) is None:
-        return
-    tree = _read_tree(there, _read_pointer(there)[0])
-    assert tree.objects <= set(there.listed("objects"))
 
 
 def test_a_run_in_a_bucket_has_the_bits_of_a_local_one(bucket, tiny_dataset, local, cli, capsys):
@@ -160,12 +121,6 @@ def require_whole_at(endpoint, address):
         assert _read_tree(there, _read_pointer(there)[0]).objects <= set(there.listed("objects"))
 
 
-def ends_in_one_line(captured, *names):
-    """Whether the last line of an error names what is wrong, and no other line is a traceback."""
-    lines = [line for line in captured.splitlines() if line.startswith("marius-lite: ")]
-    return len(lines) == 1 and all(name in lines[0] for name in names) and "Traceback" not in captured
-
-
 @pytest.mark.parametrize("fault", ["500", "drops after", "falsifies"])
 def test_a_server_that_stays_away_is_told_in_one_line(
     fault, bucket, object_server, tiny_dataset, local, cli, monkeypatch, capsys
@@ -190,79 +145,15 @@ def test_a_server_that_stays_away_is_told_in_one_line(
     assert fetched(f"{bucket}/run") == local
 
 
-def killed_at(number, bucket, object_server, tiny_dataset, forwarded):
-    """Train in a process that is killed when it makes the request of this ``number``. Whether it was."""
-    with proxy(object_server) as server:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "marius_lite", "train", tiny_dataset, "--run", f"{bucket}/run", *SETTINGS, "-q"],
-            env={**os.environ, **environment(server.endpoint)},
-        )
-
-        def fault(count, *_):
-            if count >= number:
-                process.send_signal(signal.SIGKILL)
-            return None if count < number or (forwarded and count == number) else "drops"
-
-        server.fault = fault
-        return process.wait() == -signal.SIGKILL
-
-
 @pytest.mark.parametrize("number", [30])
 def test_killed_while_it_sends(number, bucket, object_server, tiny_dataset, local, cli):
-    assert killed_at(number, bucket, object_server, tiny_dataset, True)
+    assert killed_at(number, bucket, object_server, tiny_dataset, True, SETTINGS)
     require_whole(f"{bucket}/run")
     shutil.rmtree(os.environ["MARIUS_LITE_CACHE"])
     assert cli("resume", f"{bucket}/run", "-q") == 0
     assert fetched(f"{bucket}/run") == local
     there = ObjectStore(address_of(f"{bucket}/run"))
     assert set(there.listed("objects")) == _read_tree(there, _read_pointer(there)[0]).objects  # nothing is left of the killed one
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("forwarded", [True, False])
-def test_killed_at_any_request(forwarded, bucket, object_server, tiny_dataset, local, cli):
-    number = 3
-    while killed_at(number, f"{bucket}/{number}", object_server, tiny_dataset, forwarded):
-        run = f"{bucket}/{number}/run"
-        require_whole(run)
-        shutil.rmtree(os.environ["MARIUS_LITE_CACHE"], ignore_errors=True)
-        begun = ObjectStore(address_of(run)).get("run.json", 1 << 20) is not None
-        command = ["resume", run] if begun else ["train", tiny_dataset, "--run", run, *SETTINGS]
-        assert cli(*command, "-q") == 0
-        assert fetched(run) == local
-        number += 7
-    assert number > 50
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", FAULTS)
-def test_any_request_fails(fault, bucket, object_server, tiny_dataset, local, cli, monkeypatch):
-    """Once, and from there on."""
-    for lasting in (False, True):
-        number, reached = 0, True
-        while reached:
-            run = f"{bucket}/{lasting}{number}/run"
-            faulty = (
-                (lambda n, *_, at=number: fault if n >= at else None)
-                if lasting
-                else (lambda n, *_, at=number: fault if n == at else None)
-            )
-            with proxy(object_server, faulty, hangs=2.0) as server, monkeypatch.context() as patch:
-                patch.setattr(store, "SILENT", 1.0)
-                patch.setattr(store, "TRIES", 3)
-                patch.setenv("AWS_ENDPOINT_URL", server.endpoint)
-                code = cli("train", tiny_dataset, "--run", run, *SETTINGS, "-q")
-                reached = server.count > number
-            require_whole(run)
-            if not (lasting and reached):
-                assert code == 0
-            elif ObjectStore(address_of(run)).get("run.json", 1 << 20) is not None:
-                assert cli("resume", run, "-q") == 0
-            else:
-                assert cli("train", tiny_dataset, "--run", run, *SETTINGS, "-q") == 0
-            assert fetched(run) == local
-            number += 1
-        assert number > 30
 
 
 def test_a_damaged_object_is_told(bucket, tiny_dataset, cli, capsys):
