@@ -9,22 +9,28 @@ def parse_bytes(text: object) -> int:
     """Return a size in bytes: ``4GB`` -> 4000000000, ``512MiB`` -> 536870912, ``123`` -> 123. Raises ValueError for others."""
     if isinstance(text, int):
         return text
-    if not isinstance(text, (str, float)):
-        raise ValueError(f"{str(text)[:MOST_SHOWN]} is not a size: write for example 4GB or 512MiB")
-    text = str(text)
-    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-    units |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-    stripped = text.strip()
-    number = stripped.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
-    unit = stripped[len(number) :].strip().upper()
-    if unit not in units:
-        raise ValueError(f"{text!r} is not a size: write a number and one of B, KB, MB, GB, TB, KiB, MiB, GiB, TiB")
+    from pydantic import ByteSize, TypeAdapter, ValidationError  # here: not every command that shows sizes reads some
+
     try:
-        if (size := int(float(number) * units[unit])) < 0:
+        if not isinstance(text, (str, float)):
+            raise ValueError
+        # Texts such as 1e9, which YAML does not take for numbers, are no sizes to pydantic.
+        size = int(float(text)) if _is_number(text) else int(TypeAdapter(ByteSize).validate_python(text))
+        if size < 0:
             raise ValueError
         return size
-    except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is not a size: write for example 4GB or 512MiB") from None
+    except (ValidationError, ValueError, OverflowError):
+        raise ValueError(
+            f"{str(text)[:MOST_SHOWN]!r} is not a size: write a number of bytes, or one with a unit, for example 4GB or 512MiB"
+        ) from None
+
+
+def _is_number(text: str | float) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def format_bytes(count: float) -> str:
