@@ -227,6 +227,33 @@ def repeated(seed: int, nodes: int = 2000, groups: int = 80) -> Links:
     return Links(nodes, 1, [np.repeat(splits[0], times, axis=0), *splits[1:]], oracle)
 
 
+def ancestors(seed: int, depth: int = 7, branches: int = 3) -> Links:
+    """A tree in which each node leads to all of its ancestors. Ranks are counted by who has which ancestors in common."""
+    rng = np.random.default_rng(seed)
+    nodes = sum(branches**level for level in range(depth + 1))
+    called, above, pairs = rng.permutation(nodes), np.arange(nodes), []
+    while above.any():
+        above = np.where(above > 0, (above - 1) // branches, -1)
+        below = np.flatnonzero(above >= 0)
+        pairs.append(np.stack([called[below], 0 * below, called[above[below]]], 1))
+        above = np.maximum(above, 0)
+    return Links(nodes, 1, dealt(np.concatenate(pairs), rng))
+
+
+def followers(seed: int, nodes: int = 5000, groups: int = 60, edges: int = 50_000, back: float = 0.4) -> Links:
+    """Who follows whom: `social` with a direction. A few are followed by many, and four of ten follow back."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(groups, size=nodes)
+    liked, active = (1 - rng.random(nodes)) ** (-1 / 1.5), (1 - rng.random(nodes)) ** (-1 / 2)
+    members = [np.flatnonzero(group == g) for g in range(groups)]
+    source = drawn(active, edges, rng)
+    near = np.array([members[g][drawn(liked[members[g]], 1, rng)[0]] for g in group[source]])
+    target = np.where(rng.random(edges) < 0.7, near, drawn(liked, edges, rng))
+    pairs = np.stack([source, 0 * source, target], 1)
+    pairs = np.concatenate([pairs, pairs[rng.random(edges) < back][:, ::-1]])
+    return Links(nodes, 1, dealt(pairs[pairs[:, 0] != pairs[:, 2]], rng))
+
+
 LINKS: dict[str, Callable[[int], Links]] = {
     "knowledge": knowledge,
     "tiny": lambda seed: knowledge(seed, nodes=50, groups=10, edges=60),
@@ -240,4 +267,6 @@ LINKS: dict[str, Callable[[int], Links]] = {
     "social": social,
     "hub": hub,
     "repeated": repeated,
+    "ancestors": ancestors,
+    "followers": followers,
 }
