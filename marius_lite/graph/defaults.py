@@ -11,8 +11,9 @@ from marius_lite.config.load import load, settings
 from marius_lite.config.schema import Config
 from marius_lite.config.tasks import TASKS
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.likeness import likeness
-from marius_lite.graph.node_defaults import node_settings
+from marius_lite.graph.node_defaults import by_relation, more_hops, node_settings, say_directions
 from marius_lite.graph.symmetry import directions
 from marius_lite.log import log
 
@@ -28,10 +29,14 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
 
     ``sets`` change settings of the preset. Where they choose a task or an encoder, it is one that suits these too.
     """
-    over = settings(sets)
+    over, hops = settings(sets), list[str]()
     if file is None:
-        file = _preset(dataset, over)
-    config = load(file, [*_decoder(dataset, file, over), *node_settings(dataset, str(file), over), *sets])
+        seen = linear_models(dataset) if over.get("task") in (None, presets.NODES) else None
+        file = _preset(dataset, over, seen)
+        if seen is not None:
+            say_directions(seen)
+            hops = by_relation(over, seen) or more_hops(str(file), over, seen)
+    config = load(file, [*_decoder(dataset, file, over), *node_settings(dataset, str(file), over), *hops, *sets])
     if str(file) == WITHOUT_BIASES and dataset.manifest.relations <= 1 and not config.model.biases:
         log.warning(
             f"{WITHOUT_BIASES} has no biases (model.biases): where links follow little but the popularity of nodes, its "
@@ -40,9 +45,9 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
     return config
 
 
-def _preset(dataset: Dataset, over: Mapping[str, Any]) -> str | None:
+def _preset(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None) -> str | None:
     """Return the preset that suits the dataset and what ``over`` chooses. None where that is no task: `load` says so."""
-    shape = shape_of(dataset, encoded=_chosen(over, "encoder") not in (None, "none"))
+    shape = shape_of(dataset, encoded=_chosen(over, "encoder") not in (None, "none"), seen=seen)
     task = over.get("task", shape.task)
     if task not in list(TASKS):
         return None
@@ -78,11 +83,15 @@ def _decoder(dataset: Dataset, file: Path | str | None, over: Mapping[str, Any])
     return [DECODER + "dot"]
 
 
-def shape_of(dataset: Dataset, encoded: bool = False) -> presets.GraphShape:
-    """Return the facts by which a preset is chosen. ``encoded``: whether an encoder is asked for."""
+def shape_of(dataset: Dataset, encoded: bool = False, seen: Tried | None = None) -> presets.GraphShape:
+    """Return the facts by which a preset is chosen. ``encoded``: whether an encoder is asked for. ``seen``: what linear models
+    say, where they were tried."""
     manifest = dataset.manifest
-    classified = bool(dataset.features and dataset.labels and dataset.node_counts and dataset.adjacency)
-    alike = likeness(dataset) if classified and manifest.nodes <= presets.FEW_NODES else None
+    classified = _classified(dataset)
+    unlike = None if seen is None else seen.unlike
+    if unlike is None and classified and manifest.nodes <= presets.FEW_NODES:
+        alike = likeness(dataset)
+        unlike = alike is not None and alike < presets.ALIKE
     return presets.GraphShape(
         nodes=manifest.nodes,
         edges=manifest.edges["train"],
@@ -90,5 +99,14 @@ def shape_of(dataset: Dataset, encoded: bool = False) -> presets.GraphShape:
         classified=classified,
         encoded=encoded,
         available_memory=machine.available_memory(),
-        unlike=alike is not None and alike < presets.ALIKE,
+        unlike=bool(unlike),
     )
+
+
+def linear_models(dataset: Dataset) -> Tried | None:
+    """Try linear models where nodes have features and classes, see `graph.hops`."""
+    return tried(dataset, directions(dataset).undirected) if _classified(dataset) else None
+
+
+def _classified(dataset: Dataset) -> bool:
+    return bool(dataset.features and dataset.labels and dataset.node_counts and dataset.adjacency)

@@ -9,6 +9,7 @@ from typing import Any
 from marius_lite.config import presets
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
+from marius_lite.graph.hops import Tried
 from marius_lite.graph.likeness import likeness
 from marius_lite.log import log
 
@@ -43,6 +44,44 @@ def _say_few(dataset: Dataset, name: str) -> None:
         log.info(
             f"{trained:,} training nodes of {classes:,} classes are few for {presets.PREFIX}sage: where linked nodes are often "
             f"of one class, {presets.PREFIX}gcn is usually better"
+        )
+
+
+def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
+    """Return settings for more than two hops, where linear models are clearly better with them. Hops have no weights then (SGC).
+
+    Nothing is returned where what is given might not fit them.
+    """
+    own = {"dropout", "normalize_features"}.issuperset(_given(over, "model")) and "method" not in _given(over, "training")
+    if file != presets.PREFIX + "gcn" or seen.hops == 2 or not own or "sampling" in over or "scale" in over:
+        return []
+    far, near = seen.mixed[seen.hops - 1], seen.mixed[1]
+    log.info(
+        f"model.encoder=sgc, model.hops={seen.hops}, training.method=layerwise, because linear models tell {far:.0%} of the "
+        f"validation nodes right after {seen.hops} hops, and {near:.0%} after two; --set model.encoder=gcn takes GCN of two hops"
+    )
+    return ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise"]
+
+
+def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
+    """Return settings for weights of each relation, where linear models are clearly better with them."""
+    given = {"dropout", "normalize_features", "layers"}.issuperset(_given(over, "model"))
+    if not seen.better_related or not given or "method" in _given(over, "training"):
+        return []
+    log.info(
+        f"model.encoder=rgcn, because linear models tell {seen.related:.0%} of the validation nodes right where each relation "
+        f"has weights of its own, and {seen.best:.0%} where all have the same; --set model.encoder=sage takes all relations alike"
+    )
+    return ["model.encoder=rgcn"]
+
+
+def say_directions(seen: Tried) -> None:
+    """Warn where nodes take from one end of edges alone, and would do much better with both."""
+    if seen.better_turned:
+        log.warning(
+            "nodes take from those that edges come from alone: linear models tell "
+            f"{seen.best:.0%} of the validation nodes right, and {seen.turned:.0%} where edges lead both ways: compare "
+            "`preprocess --undirected`"
         )
 
 

@@ -15,7 +15,7 @@ from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.defaults import config_for, shape_of
+from marius_lite.graph.defaults import config_for, linear_models, shape_of
 from marius_lite.graph.facts import facts_of
 from marius_lite.tune.rounds import Round, rounds
 from marius_lite.tune.space import Space, applied, default_space, first_point, read_space
@@ -99,7 +99,7 @@ def make_plan(dataset: Dataset, options: TuneOptions) -> SearchPlan:
         )
     file = options.file
     if file is None:
-        file = presets.PREFIX + presets.suitable(shape_of(dataset))[0]
+        file = presets.PREFIX + presets.suitable(shape_of(dataset, seen=linear_models(dataset)))[0]
     base = config_for(dataset, file, options.sets)
     if base.evaluation.split not in ("auto", "valid"):
         raise UserError(

@@ -1,0 +1,256 @@
+"""Try linear models of features and of what neighbours have: do nodes say more apart from their neighbours, or mixed with them,
+and over how many hops? A network trained on the same takes minutes; these take seconds, and rank the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.node_columns import Labels
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+WIDTH = 256
+"""The most columns of features; wider ones become so many of their principal components."""
+HOPS = 4
+MOST_NODES, MOST_EDGES, MOST_CLASSES = 50_000, 4_000_000, 1_000
+"""Of larger graphs nothing is tried: it would take over 300 MB, or longer than some epochs."""
+MOST_ROWS = 8_000
+"""Training and validation nodes that are looked at."""
+FEWEST = 20
+"""Validation nodes below which their figure means nothing."""
+LEAST = 0.02
+"""The least difference of two shares of right answers that means something."""
+FEWER = 0.2
+"""The share of the wrong answers after two hops that more hops must get right."""
+SHRINKAGES = (0.01, 0.1, 1.0, 10.0)
+"""Factors of the identity that is added to the covariance of standardised columns. The best one counts."""
+MOST_COLUMNS = 2_048
+"""Columns that stand side by side where the neighbours of each relation are apart."""
+AT_ONCE = 100_000
+"""Edges whose sources' rows are gathered at a time."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The shares of validation nodes whose class (or one of whose classes) linear models tell right.
+
+    ``own``: by a node's features alone. ``apart``: by these and, apart from them, the means of its neighbours of one and of two
+    hops. ``mixed``: by the features after 1, 2, ... hops of GCN. ``turned``: the best of the last two where edges lead both ways;
+    None where they do so already. ``related``: as ``apart``, but with the neighbours of each relation apart from the
+    others'; None where there is one relation, or too many. ``noise``: a difference below which two shares are alike.
+    """
+
+    own: float
+    apart: float
+    mixed: tuple[float, ...]
+    turned: float | None
+    related: float | None
+    noise: float
+
+    @property
+    def best(self) -> float:
+        """The best share by edges as they are, whatever their relations."""
+        return max(self.own, self.apart, *self.mixed)
+
+    @property
+    def unlike(self) -> bool | None:
+        """Whether a node must be told from its neighbours. None where neither is clearly better."""
+        difference = max(self.own, self.apart) - max(self.mixed)
+        return None if abs(difference) <= self.noise else difference > 0
+
+    @property
+    def hops(self) -> int:
+        """The least hops that are hardly worse than any. 2 unless more of them leave clearly fewer wrong answers."""
+        two, best = self.mixed[1], max(self.mixed[1:])
+        if best - two <= max(self.noise, FEWER * (1 - two)):
+            return 2
+        return next(hop for hop, share in enumerate(self.mixed[1:], start=2) if share >= best - self.noise / 2)
+
+    @property
+    def better_turned(self) -> bool:
+        """Whether edges in both directions say clearly more."""
+        return self.turned is not None and self.turned > max(self.best, self.related or 0.0) + self.noise
+
+    @property
+    def better_related(self) -> bool:
+        """Whether the neighbours of each relation say clearly more apart from the others'."""
+        return self.related is not None and self.related > self.best + self.noise
+
+
+def tried(dataset: Dataset, undirected: bool) -> Tried | None:
+    """Try them. ``undirected``: whether edges are stored in both directions. None where the graph is too large, or there are too
+    few training and validation nodes.
+
+    Takes 30 bytes an edge and 6 KB a node at most. Raises UserError for a damaged dataset, RunError for a file that cannot be
+    read.
+    """
+    labels, splits, features = dataset.labels, dataset.node_splits, dataset.features
+    size, counts = dataset.manifest, dataset.node_counts
+    if labels is None or splits is None or features is None or dataset.adjacency is None or labels.classes > MOST_CLASSES:
+        return None
+    if size.nodes > MOST_NODES or size.edges["train"] > MOST_EDGES or min(counts["train"], counts["valid"]) < FEWEST:
+        return None
+    train, valid = (_thinned(splits.nodes(name)) for name in ("train", "valid"))
+    known, asked = _classes(dataset, train), _classes(dataset, valid)
+    test = _Test(train, valid, known, asked)
+    lists = _lists(dataset)
+    rows = _rows(dataset)
+    own, apart, mixed = test.of(rows), *_shares(test, rows, lists)
+    related = _related(test, rows, lists, size.relations) if size.relations > 1 else None
+    turned = None
+    if not undirected:
+        either, shares = _shares(test, rows, lists.both())
+        turned = max(either, *shares)
+    return Tried(own, apart, mixed, turned, related, max(LEAST, sqrt(0.5 / len(valid))))
+
+
+def _related(test: _Test, rows: Floats, lists: _Lists, relations: int) -> float | None:
+    """Return the share of right answers by nodes and, apart from them, their neighbours of each relation. None for too many."""
+    if rows.shape[1] * (1 + 2 * relations) > MOST_COLUMNS:
+        return None
+    each = [lists.of_relation(r) for r in range(relations)]
+    near = [of_one.means(rows) for of_one in each]
+    return max(test.of(rows, *near), test.of(rows, *near, *(of_one.means(part) for of_one, part in zip(each, near))))
+
+
+def _shares(test: _Test, rows: Floats, lists: _Lists) -> tuple[float, tuple[float, ...]]:
+    """Return the shares of right answers of nodes apart from their neighbours, and mixed with them by hops."""
+    near = lists.means(rows)
+    apart = max(test.of(rows, near), test.of(rows, near, lists.means(near)))
+    del near
+    shares, mixed = [], rows
+    for _ in range(HOPS):
+        mixed = lists.mixed(mixed)
+        shares.append(test.of(mixed))
+    return apart, tuple(shares)
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """In-edges: those of node t come from sources[indptr[t]:indptr[t + 1]]. ``rel``: their relations, where there are several."""
+
+    indptr: Ints
+    sources: npt.NDArray[Any]
+    rel: npt.NDArray[Any] | None = None
+
+    def of_relation(self, relation: int) -> _Lists:
+        """Return the lists with the edges of one relation alone."""
+        kept = self.rel == relation
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return _Lists(before[self.indptr], self.sources[kept])
+
+    def both(self) -> _Lists:
+        """Return the lists with each edge turned round too."""
+        targets = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        ends = np.concatenate([targets, self.sources.astype(np.int64)])
+        order = np.argsort(ends, kind="stable")
+        counts = np.bincount(ends, minlength=len(self.indptr) - 1)
+        sources = np.concatenate([self.sources, targets.astype(self.sources.dtype)])[order]
+        return _Lists(np.concatenate([[0], np.cumsum(counts)]), sources)
+
+    def means(self, rows: Floats) -> Floats:
+        out: Floats = np.zeros_like(rows)
+        for low, high, sums in self._sums(rows):
+            out[low:high] = sums
+        out /= np.maximum(np.diff(self.indptr), 1).astype(np.float32)[:, None]
+        return out
+
+    def mixed(self, rows: Floats) -> Floats:
+        """Return the rows after a hop of GCN: each node has an edge to itself, edges weigh by the degrees of both ends."""
+        roots: Floats = (1 / np.sqrt(np.diff(self.indptr) + 1)).astype(np.float32)[:, None]
+        rows = rows * roots
+        for low, high, sums in self._sums(rows.copy()):
+            rows[low:high] += sums
+        rows *= roots
+        return rows
+
+    def _sums(self, rows: Floats) -> Iterator[tuple[int, int, Floats]]:
+        """Yield (first node, node after the last, sums of the rows of their neighbours)."""
+        low, nodes = 0, len(self.indptr) - 1
+        while low < nodes:
+            most = int(np.searchsorted(self.indptr, self.indptr[low] + AT_ONCE, side="right")) - 1
+            high = min(nodes, max(low + 1, most))
+            bounds = self.indptr[low : high + 1] - self.indptr[low]
+            sums = np.zeros((high - low, rows.shape[1]), np.float32)
+            linked = np.diff(bounds) > 0
+            if linked.any():
+                gathered = rows[self.sources[self.indptr[low] : self.indptr[high]]]
+                sums[linked] = np.add.reduceat(gathered, bounds[:-1][linked], axis=0)
+            yield low, high, sums
+            low = high
+
+
+class _Test:
+    """Ridge regression on the classes of ``train``, asked for those of ``valid``. ``known``, ``asked``: their classes, as rows of
+    0 and 1."""
+
+    def __init__(self, train: Ints, valid: Ints, known: Floats, asked: Floats):
+        self._train, self._valid, self._known, self._asked = train, valid, known, asked
+
+    def of(self, *parts: Floats) -> float:
+        """Return the share of right answers by columns that stand side by side."""
+        trained, asked = (np.concatenate([part[nodes] for part in parts], 1) for nodes in (self._train, self._valid))
+        mean, spread = trained.mean(0), trained.std(0)
+        spread[spread <= 1e-6 * np.abs(trained).max(initial=1e-30)] = 1.0
+        trained, asked = ((rows - mean) / spread for rows in (trained, asked))
+        middle = self._known.mean(0)
+        wanted = self._known - middle
+        # Of rows and columns, the fewer make the matrix whose eigenvectors give the answer for each shrinkage.
+        across = len(trained) < trained.shape[1]
+        square = trained @ trained.T if across else trained.T @ trained
+        values, vectors = np.linalg.eigh(square.astype(np.float64))
+        seen = vectors.T @ (wanted if across else trained.T @ wanted)
+        there = (asked @ trained.T if across else asked) @ vectors
+        answers = ((there / (np.maximum(values, 0) + each * len(trained))) @ seen + middle for each in SHRINKAGES)
+        return max(float(self._asked[np.arange(len(found)), found.argmax(1)].mean()) for found in answers)
+
+
+def _thinned(nodes: Ints) -> Ints:
+    return nodes[:: -(-len(nodes) // MOST_ROWS)]
+
+
+def _classes(dataset: Dataset, nodes: Ints) -> Floats:
+    """Return the classes of nodes as rows of 0 and 1."""
+    labels, rows = dataset.labels, dataset.partitioning.rows
+    assert labels is not None
+    out = np.zeros((len(nodes), labels.classes), np.float32)
+    for k in np.unique(nodes // rows).tolist():
+        here = np.flatnonzero(nodes // rows == k)
+        found = labels.reader(k)(nodes[here] - k * rows)
+        if isinstance(labels, Labels):
+            out[here, found] = 1
+        else:
+            out[here] = found
+    return out
+
+
+def _lists(dataset: Dataset) -> _Lists:
+    assert dataset.adjacency is not None
+    parts = [dataset.adjacency.read(k) for k in range(dataset.partitioning.partitions)]
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts]))])
+    rel = None if parts[0].rel is None else np.concatenate([part.rel for part in parts if part.rel is not None])
+    return _Lists(indptr, np.concatenate([part.sources for part in parts]), rel)
+
+
+def _rows(dataset: Dataset) -> Floats:
+    """Return the features, or their principal components where they are wide: float32 (nodes, WIDTH at most)."""
+    features = dataset.features
+    assert features is not None
+    partitions = range(dataset.partitioning.partitions)
+    if features.width <= WIDTH:
+        return np.concatenate([features.values(k) for k in partitions])
+    # One step of subspace iteration (Halko, Martinsson, Tropp 2011).
+    chance = np.random.default_rng(0).normal(size=(features.width, WIDTH)).astype(np.float32)
+    found = np.zeros_like(chance)
+    for k in partitions:
+        values = features.values(k)
+        found += values.T @ (values @ chance)
+    basis = np.linalg.qr(found)[0]
+    return np.concatenate([features.values(k) @ basis for k in partitions])

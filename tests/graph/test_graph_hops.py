@@ -1,0 +1,125 @@
+"""Linear models say how nodes should take from their neighbours: mixed with them or apart, over how many hops, by relation."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from marius_lite.graph import hops as module
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.defaults import config_for
+from marius_lite.graph.hops import Tried, tried
+
+NODES, CLASSES = 800, 4
+SPLITS = {"train": slice(0, 200), "valid": slice(200, 600)}
+
+
+@pytest.fixture
+def made(cli, tmp_path):
+    """Write nodes of four classes. ``signal``: of their features. ``steps``: how much further the class at an edge's other end
+    is, by relation; None: any."""
+
+    def write(signal, steps, options=("--undirected",), several=False, partitions=3):
+        rng = np.random.default_rng(0)
+        y = rng.permutation(NODES) % CLASSES
+        members = [np.flatnonzero(y == c) for c in range(CLASSES)]
+        lines = []
+        for relation, step in enumerate(steps):
+            for src in rng.integers(NODES, size=4 * NODES):
+                near = step is not None and rng.random() < 0.9
+                lines.append((src, relation, rng.choice(members[(y[src] + step) % CLASSES]) if near else rng.integers(NODES)))
+        edges = np.array(lines)
+        np.save(tmp_path / "edges.npy", edges if len(steps) > 1 else edges[:, [0, 2]])
+        x = signal * np.eye(CLASSES, 16)[y] + rng.normal(size=(NODES, 16))
+        np.save(tmp_path / "x.npy", x.astype(np.float32))
+        np.save(tmp_path / "y.npy", np.eye(CLASSES, dtype=np.int8)[y] if several else y)
+        order = rng.permutation(NODES)
+        given = [f"--features={tmp_path / 'x.npy'}", f"--labels={tmp_path / 'y.npy'}"]
+        for name, part in SPLITS.items():
+            np.save(tmp_path / f"{name}.npy", order[part])
+            given.append(f"--{name}-nodes={tmp_path / name}.npy")
+        folder = tmp_path / f"data{partitions}"
+        parts = ["--partitions", str(partitions), "--output", folder]
+        assert cli("preprocess", tmp_path / "edges.npy", *given, *options, *parts) == 0
+        return Dataset.open(folder)
+
+    return write
+
+
+def test_where_features_say_little_more_hops_are_better_and_chosen(made, caplog):
+    dataset = made(0.3, [0])
+    seen = tried(dataset, undirected=True)
+    assert seen.own < 0.5
+    assert seen.mixed[3] > seen.mixed[1] + 0.05
+    assert seen.unlike is False
+    assert seen.hops > 2
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config = config_for(dataset, None)
+    assert (config.model.encoder, config.model.hops, config.training.method) == ("sgc", seen.hops, "layerwise")
+    assert f"right after {seen.hops} hops" in caplog.text
+    for item in ("model.encoder=gcn", "sampling.fanouts=[5,5]", "training.method=sampled"):
+        assert config_for(dataset, None, [item]).model.encoder == "gcn"
+    assert config_for(dataset, "preset:gcn").model.encoder == "gcn"
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_where_features_say_enough_two_hops_are(made, several):
+    dataset = made(2.0, [0], several=several)
+    seen = tried(dataset, undirected=True)
+    assert seen.mixed[1] > 0.9
+    assert seen.hops == 2
+    assert config_for(dataset, None).model.encoder == "gcn"
+
+
+def test_nodes_that_say_more_than_their_neighbours_are_told_from_them(made):
+    dataset = made(3.0, [None])
+    seen = tried(dataset, undirected=True)
+    assert seen.own > 0.9
+    assert seen.unlike is True
+    assert config_for(dataset, None).model.encoder == "sage"
+
+
+def test_relations_have_weights_of_their_own_where_that_is_better(made):
+    dataset = made(0.7, [0, None, None, None])
+    seen = tried(dataset, undirected=True)
+    assert seen.related > seen.best + 0.1
+    assert config_for(dataset, None).model.encoder == "rgcn"
+    assert config_for(dataset, None, ["model.encoder=sage"]).model.encoder == "sage"
+
+
+def test_edges_of_one_direction_are_spoken_of_where_both_say_more(made, caplog):
+    dataset = made(0.5, [0], options=())
+    assert tried(dataset, undirected=False).better_turned
+    config_for(dataset, None)
+    assert "compare `preprocess --undirected`" in caplog.text
+
+
+def test_neither_partitions_nor_pieces_change_what_is_seen(made, monkeypatch):
+    dataset = made(0.5, [0])
+    seen = tried(dataset, undirected=True)
+    monkeypatch.setattr(module, "AT_ONCE", 7)
+    for other in (tried(made(0.5, [0], partitions=1), undirected=True), tried(dataset, undirected=True)):
+        assert np.allclose([other.own, other.apart, *other.mixed], [seen.own, seen.apart, *seen.mixed], atol=0.02)
+
+
+def test_wide_features_become_principal_components(made, monkeypatch):
+    dataset = made(2.0, [0])
+    whole = tried(dataset, undirected=True)
+    monkeypatch.setattr(module, "WIDTH", 8)
+    fewer = tried(dataset, undirected=True)
+    assert fewer.own > 0.7 * whole.own
+    assert fewer.mixed[1] > 0.9
+
+
+@pytest.mark.parametrize(("name", "value"), [("MOST_NODES", 10), ("MOST_EDGES", 10), ("MOST_CLASSES", 3), ("FEWEST", 201)])
+def test_of_large_graphs_and_few_nodes_nothing_is_tried(made, monkeypatch, name, value):
+    monkeypatch.setattr(module, name, value)
+    assert tried(made(1.0, [0]), undirected=True) is None
+
+
+@pytest.mark.parametrize(
+    ("mixed", "hops"),
+    [((0.5, 0.9, 0.9, 0.91), 2), ((0.5, 0.8, 0.95, 0.96), 3), ((0.5, 0.8, 0.85, 0.95), 4), ((0.3, 0.31, 0.33, 0.35), 2)],
+)
+def test_hops_are_as_few_as_are_hardly_worse(mixed, hops):
+    assert Tried(own=0.2, apart=0.2, mixed=mixed, turned=None, related=None, noise=0.03).hops == hops
