@@ -83,15 +83,15 @@ def _leave_pandas_out() -> None:
         return
     import pyarrow as pa
 
-    sys.meta_path.insert(0, _Unwanted)
+    sys.meta_path.insert(0, _PandasHidden)
     try:
         pa.array([])
     finally:
-        sys.meta_path.remove(_Unwanted)
+        sys.meta_path.remove(_PandasHidden)
 
 
-class _Unwanted(MetaPathFinder):
-    """Finds no pandas, and leaves all other modules to others."""
+class _PandasHidden(MetaPathFinder):
+    """Says that there is no pandas, and leaves all other modules to others."""
 
     @classmethod
     def find_spec(cls, name: str, *_: object) -> None:
