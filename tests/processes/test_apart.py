@@ -9,6 +9,7 @@ import time
 
 import pytest
 from link_runs import amounts_to
+from node_runs import lines, options
 from open_parts import LINKS
 
 from marius_lite.processes.apart import PREFIX, folders_of, own_folder
@@ -43,7 +44,7 @@ def started(machines, rank, port, *arguments):
 
 
 def ended(processes):
-    told = [process.communicate(timeout=120)[1] for process in processes]
+    told = [process.communicate(timeout=300)[1] for process in processes]
     return [process.returncode for process in processes], told
 
 
@@ -53,6 +54,22 @@ def test_two_folders_come_to_the_rows_of_one(machines):
     assert codes == [0, 0], told
     assert amounts_to(machines / "a" / "run") == amounts_to(machines / "one")
     assert sorted(path.name for path in (machines / "b").iterdir()) == ["d"]
+
+
+@pytest.mark.slow
+def test_workers_of_unequal_speed_need_no_common_folder(communities, tmp_path):
+    """Weights alone go from one to the other; a run goes on from what the first one has saved."""
+    for each in "ab":
+        shutil.copytree(communities, tmp_path / each / "d")
+    sets = options("sampling.scope=auto", "scale.mode=adaptive", "scale.ranks=2", "training.epochs=2")
+    for command in (["train", "d", "--run", "run", *sets], ["resume", "run", "--dataset", "d", "--set", "training.epochs=4"]):
+        port = _free_port()
+        codes, told = ended([started(tmp_path, rank, port, *command) for rank in range(2)])
+        assert codes == [0, 0], told
+    merges = lines(tmp_path / "a" / "run", "merge")
+    assert {line["epoch"] for line in merges} == {0, 1, 2, 3}
+    assert all(sum(line["machine"]["nodes"][rank] for line in merges) for rank in range(2))
+    assert [path.name for path in (tmp_path / "b").iterdir()] == ["d"]
 
 
 def test_a_process_without_the_dataset_says_so(machines):
