@@ -7,6 +7,7 @@ the others that it is alive. So a process that stands still ends all, and is nam
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -225,4 +226,6 @@ def _store(place: MachineProcess, is_host: bool, of: object = None) -> Any:
 
 
 def _line(error: BaseException) -> str:
-    return str(error).split("\n", 1)[0].strip()
+    """Return what an error says, without the place in gloo's source and the advice behind it."""
+    first = str(error).split("\n", 1)[0]
+    return re.sub(r"^\[[^\]]*\.cc:\d+\] ", "", first).partition(". This is typically")[0].strip()

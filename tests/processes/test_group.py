@@ -183,3 +183,12 @@ def test_who_finds_nobody_says_where_it_looked(monkeypatch):
         closing(ProcessGroup(MachineProcess(1, 2, "127.0.0.1", port))),
     ):
         pass
+
+
+def test_what_gloo_says_is_told_without_its_source_and_advice():
+    said = RuntimeError(
+        "[/a/b/pair.cc:537] Read error [127.0.0.1]:11687: Connection reset by peer. This is typically caused by a remote worker "
+        "hanging. GLHF!\nmore"
+    )
+    assert process_group._line(said) == "Read error [127.0.0.1]:11687: Connection reset by peer"
+    assert process_group._line(OSError("no place\n")) == "no place"
