@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -9,7 +10,7 @@ import torch
 
 from marius_lite.errors import RunError
 
-DENSE_OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+DENSE_OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adagrad": torch.optim.Adagrad,
     "adam": torch.optim.Adam,
     "sgd": torch.optim.SGD,
@@ -59,7 +60,8 @@ class DenseOptimizer:
         # On a GPU it counts steps there, so that a step is the same work whatever number it has.
         self._counts = name == "adam" and all(weight.device.type == "cuda" for weight in self.parameters.values())
         options = {"capturable": True} if self._counts else {}
-        self._torch = DENSE_OPTIMIZERS[name](given, lr=lr, **options) if given else None
+        self._torch = _uncompiled(name)(given, lr=lr, **options) if given else None
+        self._torch_step = inspect.unwrap(DENSE_OPTIMIZERS[name].step)  # like `_uncompiled`
 
     def keep(self, name: str, rows: torch.Tensor) -> None:
         """Leave some rows of a parameter as they are from now on, on the CPU."""
@@ -79,8 +81,10 @@ class DenseOptimizer:
             for group in self._torch.param_groups:
                 group["lr"] = self._lr * self.rate
             self._count()
-            self._torch.step()
-            self._torch.zero_grad(set_to_none=True)
+            with torch.no_grad():
+                self._torch_step(self._torch)
+            for parameter in self.parameters.values():
+                parameter.grad = None
 
     @property
     def repeats(self) -> bool:
@@ -131,3 +135,9 @@ class DenseOptimizer:
         assert self._torch is not None
         state: dict[str, Any] = self._torch.state[parameter]
         return state
+
+
+def _uncompiled(name: str) -> Callable[..., torch.optim.Optimizer]:
+    """The optimizer without what torch.compile needs of it: that imports 800 modules, a second of each start."""
+    optimizer = DENSE_OPTIMIZERS[name]
+    return type(optimizer.__name__, (optimizer,), {"add_param_group": inspect.unwrap(optimizer.add_param_group)})

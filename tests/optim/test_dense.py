@@ -24,6 +24,19 @@ def train(model, optimizer, steps, seed):
 
 
 @pytest.mark.parametrize("name", DENSE_OPTIMIZERS)
+def test_steps_have_the_bits_of_torch(name):
+    model, other = module(1), module(1)
+    theirs = DENSE_OPTIMIZERS[name](other.parameters(), lr=0.1, weight_decay=0.01)
+    train(model, DenseOptimizer(name, model, lr=0.1, weight_decay={"": 0.01}), 4, seed=1)
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(4):
+        other(torch.randn(5, 4, generator=generator)).square().sum().backward()
+        theirs.step()
+        theirs.zero_grad()
+    assert all(torch.equal(one, two) for one, two in zip(model.parameters(), other.parameters()))
+
+
+@pytest.mark.parametrize("name", DENSE_OPTIMIZERS)
 def test_saved_state_continues_bit_by_bit(name):
     model = module(1)
     optimizer = DenseOptimizer(name, model, lr=0.1)
