@@ -31,7 +31,7 @@ def node_settings(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[
         return []
     preset = presets.read(name, None)
     _say_few(dataset, name)
-    return [*_features(dataset, preset, over), *_epochs(dataset, preset, over, UPDATES[name])]
+    return [*_features(dataset, preset, over), *_epochs(dataset, preset, over, UPDATES[name]), *_layers(preset, over)]
 
 
 def _say_few(dataset: Dataset, name: str) -> None:
@@ -118,6 +118,25 @@ def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, An
         return []
     log.info(f"{NORMALIZE}=false, because features are no counts; --set {NORMALIZE}=true divides each node's by their sum")
     return [f"{NORMALIZE}=false"]
+
+
+def _layers(preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:
+    """Return the preset's settings of single layers for as many layers as are asked for: as they are, the last one repeated."""
+    asked = _given(over, "model").get("layers")
+    count = len(asked) if isinstance(asked, list) else asked.get("count") if isinstance(asked, dict) else None
+    if not isinstance(count, int) or count == len(preset["model"]["layers"]):
+        return []
+    result = []
+    if "fanouts" not in _given(over, "sampling"):
+        result.append(f"sampling.fanouts={_repeated(preset['sampling']['fanouts'], count + 1)}")
+    decay = preset["optimizer"]["dense"]["weight_decay"]
+    if isinstance(decay, list) and "weight_decay" not in _given(_given(over, "optimizer"), "dense"):
+        result.append(f"optimizer.dense.weight_decay={_repeated(decay, count + 1)}")
+    return result
+
+
+def _repeated(values: list[Any], count: int) -> list[Any]:
+    return [*values, *[values[-1]] * count][:count]
 
 
 def _epochs(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, Any], updates: int) -> list[str]:

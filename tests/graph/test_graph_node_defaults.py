@@ -87,3 +87,18 @@ def test_few_training_nodes_of_a_class_are_spoken_of(classed, caplog, preset, tr
     with caplog.at_level(logging.INFO, "marius_lite"):
         config_for(classed(DENSE, np.arange(60) % 2, trained=trained), f"preset:{preset}")
     assert ("2 classes are few for preset:sage" in caplog.text) == said
+
+
+@pytest.mark.parametrize(
+    ("preset", "layers", "fanouts", "decay"),
+    [
+        ("gcn", "[32,16]", (-1, -1, -1), (0.0005, 0.0, 0.0)),
+        ("gcn", "[]", (-1,), (0.0005,)),
+        ("gcn", "{width: 8, count: 3}", (-1,) * 4, (0.0005, 0.0, 0.0, 0.0)),
+        ("sage", "[32,16]", (15, 10, 10), 0.0005),
+    ],
+)
+def test_layers_that_are_asked_for_have_the_settings_of_the_presets_layers(classed, preset, layers, fanouts, decay):
+    config = config_for(classed(DENSE), f"preset:{preset}", [f"model.layers={layers}"])
+    assert config.sampling.fanouts == fanouts
+    assert config.optimizer.dense.weight_decay == decay

@@ -65,7 +65,8 @@ class NodeRows:
         raw = raw_at(raw_ids, place)
         if self.names is not None:
             return UserError(
-                f"node {raw!r} does not stand in {self.names.path}: every node needs a {self.what} row: add its id and its row"
+                f"node {raw!r} does not stand in {self.names.path}: every node needs a {self.what} row: add its id and its row; "
+                "if it is no node but the title of a column of ids, call that `id`"
             )
         return UserError(
             f"node {raw} has no {self.what} row, {self.path} has rows 0 to {self.count - 1}: add rows "

@@ -52,10 +52,8 @@ class TableReader(ABC):
         for role, type in types.items():
             if not is_value(role, type) if role in VALUES else kind_of(type) is None:
                 allowed = {"weight": "weights must be numbers", "time": "times must be integers"}
-                raise UserError(
-                    f"{path}: column {self._roles[role]!r} ({role}) is of type {type}: "
-                    f"{allowed.get(role, 'ids must be integers or strings')}"
-                )
+                ids = "ids must be integers or strings; say with --columns what columns are, for example src,dst,weight"
+                raise UserError(f"{path}: column {self._roles[role]!r} ({role}) is of type {type}: {allowed.get(role, ids)}")
         self.kind: IdKind = "int" if kind_of(types["src"]) == kind_of(types["dst"]) == "int" else "str"
         self.columns, self.titles = columns_used(self._roles), tuple(self._roles.values())
         self.description = f"{self.name}, columns {','.join(self._roles)} from {', '.join(self._roles.values())}"
