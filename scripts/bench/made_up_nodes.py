@@ -133,6 +133,23 @@ def isolated(seed: int) -> Nodes:
     return Nodes(graph.edges[~alone[graph.edges].any(1)], graph.x, graph.y, graph.splits)
 
 
+def hubs(seed: int) -> Nodes:
+    """Half of the links lead to hubs of chance, most others to nodes of the same class."""
+    rng = np.random.default_rng(seed)
+    nodes, classes = 5000, 6
+    y = rng.integers(classes, size=nodes)
+    source = rng.integers(nodes, size=4 * nodes)
+    chance = rng.zipf(1.6, size=4 * nodes) % nodes
+    to_hub = rng.random(4 * nodes) < 0.5
+    members = [np.flatnonzero(y == c) for c in range(classes)]
+    near = np.array([rng.choice(members[y[s]]) for s in source])
+    near = np.where(rng.random(4 * nodes) < 0.9, near, rng.integers(nodes, size=4 * nodes))
+    target = np.where(to_hub, chance, near)
+    means = rng.normal(size=(classes, 32)) * 1.5 / np.sqrt(64)
+    x = (means[y] + rng.normal(size=(nodes, 32))).astype(np.float32)
+    return Nodes(np.stack([source, target], 1), x, y, np.split(rng.permutation(nodes), [500, 1500]))
+
+
 NODES: dict[str, Callable[[int], Nodes]] = {
     "strong": lambda seed: classed(seed, signal=3.0),
     "weak": lambda seed: classed(seed, signal=1.0),
@@ -151,4 +168,8 @@ NODES: dict[str, Callable[[int], Nodes]] = {
     "several": several,
     "one-region": one_region,
     "isolated": isolated,
+    "hubs": hubs,
+    "useless": lambda seed: classed(seed, signal=0.0),
+    "enough": lambda seed: classed(seed, signal=5.0, same=0.0),
+    "much": lambda seed: classed(seed, signal=4.0, same=0.25),
 }
