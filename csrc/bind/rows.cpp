@@ -94,10 +94,7 @@ nb::tuple sort_and_fill(Vector<const std::int64_t> rows, std::int64_t spare, std
 }
 
 void draw_below(std::uint64_t seed, std::int64_t bound, Vector<std::int64_t> out) {
-    worked(out.shape(0), [&] {
-        marius::draw_below(seed, bound, out.data(), length(out));
-        return 0;
-    });
+    worked(out.shape(0), [&] { marius::draw_below(seed, bound, out.data(), length(out)); });
 }
 
 // Copies arrays of any kind into `out`, each at a multiple of `alignment` bytes, the first one at `start`. Returns where they begin, and
@@ -120,7 +117,6 @@ std::vector<std::int64_t> pack(const std::vector<nb::ndarray<nb::ro, nb::c_conti
     worked(bytes, [&] {
         for (std::size_t i = 0; i < arrays.size(); ++i)
             if (arrays[i].nbytes()) std::memcpy(out.data() + starts[i], arrays[i].data(), arrays[i].nbytes());
-        return 0;
     });
     return starts;
 }

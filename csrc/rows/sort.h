@@ -15,7 +15,8 @@ struct SortedRows {
 // starts[s + 1]. Throws std::invalid_argument for a negative row, or more than 2^31 - 1 rows.
 SortedRows sort_rows(const std::int64_t* rows, std::int64_t count, std::int32_t* inverse = nullptr);
 
-// Finds the segment of each position, as `sort_rows` does, of what it gave for `count` rows. Throws std::invalid_argument for a position that is not below `count`.
+// Finds the segment of each position, as `sort_rows` does, of what it gave for `count` rows. Throws std::invalid_argument for a
+// position that is not below `count`.
 std::vector<std::int32_t> inverse_of(const std::int32_t* order, std::int64_t count, const std::int32_t* starts,
                                      std::int64_t segments);
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from bucket_server import FAULTS, nothing
@@ -57,6 +58,24 @@ def failing(server, fault, number, lasting):
     server.fault = nothing
 
 
+def tried(run, server, fault, number, lasting, capsys, call):
+    """Return what a command on a ``run`` ends with, and whether it comes to the request that fails.
+
+    It may end in an error only where it comes there, and all requests fail from there on: in one line then.
+    """
+    capsys.readouterr()
+    with failing(server, fault, number, lasting):
+        code = call()
+        reached = server.count > number
+    said = capsys.readouterr().err
+    if code and lasting and reached:
+        assert ends_in_one_line(said, run), said
+    else:
+        assert code == 0, (number, said)
+    require_whole(run)
+    return code, reached
+
+
 @pytest.mark.parametrize("lasting", [False, True])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_any_request_of_a_run_fails(fault, lasting, place, tiny_dataset, short, cli, capsys):
@@ -65,17 +84,9 @@ def test_any_request_of_a_run_fails(fault, lasting, place, tiny_dataset, short, 
     number, reached, ended = 0, True, 0
     while reached:
         run = f"{bucket}/{number}/run"
-        capsys.readouterr()
-        with failing(server, fault, number, lasting):
-            code = cli("train", tiny_dataset, "--run", run, *SHORT, "-q")
-            reached = server.count > number
-        said = capsys.readouterr().err
-        if code and lasting and reached:
-            assert ends_in_one_line(said, run), said
-            ended += 1
-        else:
-            assert code == 0, (number, said)
-        require_whole(run)
+        train = partial(cli, "train", tiny_dataset, "--run", run, *SHORT, "-q")
+        code, reached = tried(run, server, fault, number, lasting, capsys, train)
+        ended += code != 0
         if code:
             goes_on(run, tiny_dataset, short, cli)
         else:
@@ -95,17 +106,8 @@ def test_any_request_of_another_machine_fails(fault, lasting, place, tiny_datase
     number, reached, ended = 0, True, 0
     while reached:
         shutil.rmtree(os.environ["MARIUS_LITE_CACHE"])
-        capsys.readouterr()
-        with failing(server, fault, number, lasting):
-            code = cli("resume", run, "-q")
-            reached = server.count > number
-        said = capsys.readouterr().err
-        if code and lasting and reached:
-            assert ends_in_one_line(said, run), said
-            ended += 1
-        else:
-            assert code == 0, (number, said)
-        require_whole(run)
+        code, reached = tried(run, server, fault, number, lasting, capsys, partial(cli, "resume", run, "-q"))
+        ended += code != 0
         number += 1
     assert number > 15
     assert (ended > 10) == lasting
