@@ -86,7 +86,7 @@ class ToyLearning:
         return windows_of(step, self.edges.counts, self.setting.memory.window_edges, Cut(self.setting.config.training.batch_size))
 
     def open(self, epoch, window, following):
-        edges, training = self.reader.take(window), self.setting.config.training
+        edges, training = self.reader.take(epoch, window), self.setting.config.training
         to_rows(edges, self.edges.counts, self.rows.base_rows())
         order = shuffled(window.edges, generator_for(training.seed, "shuffle", epoch, window.step, window.first_batch))
         batches = [

@@ -15,6 +15,7 @@
 #include "rows/gather.h"
 #include "rows/held.h"
 #include "rows/philox.h"
+#include "rows/pick.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
 #include "rows/steps.h"
@@ -95,6 +96,11 @@ nb::tuple sort_and_fill(Vector<const std::int64_t> rows, std::int64_t spare, std
 
 void draw_below(std::uint64_t seed, std::int64_t bound, Vector<std::int64_t> out) {
     worked(out.shape(0), [&] { marius::draw_below(seed, bound, out.data(), length(out)); });
+}
+
+nb::object picked(Vector<const std::uint32_t> column, Vector<const std::uint32_t> places) {
+    return array_of(
+        worked(places.shape(0), [&] { return marius::picked(column.data(), length(column), places.data(), length(places)); }));
 }
 
 // Copies arrays of any kind into `out`, each at a multiple of `alignment` bytes, the first one at `start`. Returns where they begin, and
@@ -230,6 +236,8 @@ void bind_rows(nb::module_& m) {
         "sort_and_fill", &sort_and_fill, "rows"_a.noconvert(), "spare"_a, "spares"_a,
         "(unique int64 (m,), order int32 (m,), starts int32 (m+1,), inverse int32 (m,)): what sort_rows and inverse_of give, with "
         "`spare`, `spare` + 1, ... behind the different rows, `spares` of them in turn, which stand at no position.");
+    m.def("picked", &picked, "column"_a.noconvert(), "places"_a.noconvert(),
+          "column[places], int64 (m,). Raises ValueError for a place that is not in the column.");
     m.def(
         "draw_below", &draw_below, "seed"_a, "bound"_a, "out"_a.noconvert(),
         "Numbers below `bound`, from 1 to 2^32 - 1, into out, int64 (n,): the first ones of numpy's Philox with the key (seed, 0).");

@@ -66,15 +66,16 @@ private:
     std::vector<std::uint32_t> places_;
 };
 
-// As many passes as digits of the most bits take, with digits of as few bits as they need. All of them are counted at once.
+// As many passes as digits of the most bits take, with digits of as few bits as they need.
 std::vector<Places> places_of(const std::int64_t* rows, std::int64_t count, int bits) {
     const int passes = (bits + most_digit_bits - 1) / most_digit_bits;
     std::vector<Places> places;
     places.reserve(passes);
-    for (int pass = 0; pass < passes; ++pass) places.emplace_back(pass, (bits + passes - 1) / passes);
-    for (std::int64_t i = 0; i < count; ++i)
-        for (Places& each : places) each.count(static_cast<std::uint64_t>(rows[i]));
-    for (Places& each : places) each.begin();
+    for (int pass = 0; pass < passes; ++pass) {
+        Places& each = places.emplace_back(pass, (bits + passes - 1) / passes);
+        for (std::int64_t i = 0; i < count; ++i) each.count(static_cast<std::uint64_t>(rows[i]));
+        each.begin();
+    }
     return places;
 }
 

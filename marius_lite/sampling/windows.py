@@ -66,6 +66,10 @@ class Window:
         return self.cut.before(self.edges, min(max(batch - self.first_batch, 0), self.batches))
 
 
+Upcoming = tuple[int, Window]
+"""The epoch and the window that is opened next."""
+
+
 def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, cut: Cut) -> list[Window]:
     """Divide the step's buckets, in order, into windows of at most ``limit`` edges. A bucket is never divided."""
     groups: list[list[Bucket]] = [[]]
@@ -106,19 +110,19 @@ class WindowReader:
         self._buffers = [np.empty((3, limit), np.uint32) for _ in range(2)]
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="edges")
         self._turn = 0
-        self._pending: tuple[tuple[Window, int], Future[WindowEdges]] | None = None
+        self._pending: tuple[Upcoming, Future[WindowEdges]] | None = None
 
-    def prefetch(self, window: Window, epoch: int = 0) -> None:
+    def prefetch(self, epoch: int, window: Window) -> None:
         """Begin to read ``window`` of an epoch. A window that was read before and not taken is dropped."""
         self._drop()
         buffer = self._buffers[self._turn]
         self._turn = 1 - self._turn
-        self._pending = (window, epoch), self._pool.submit(self._read, window, epoch, buffer)
+        self._pending = (epoch, window), self._pool.submit(self._read, window, epoch, buffer)
 
-    def take(self, window: Window, epoch: int = 0) -> WindowEdges:
+    def take(self, epoch: int, window: Window) -> WindowEdges:
         """The edges of ``window`` in an epoch, read now if they were not prefetched."""
-        if self._pending is None or self._pending[0] != (window, epoch):
-            self.prefetch(window, epoch)
+        if self._pending is None or self._pending[0] != (epoch, window):
+            self.prefetch(epoch, window)
         assert self._pending is not None
         future, self._pending = self._pending[1], None
         return future.result()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from marius_lite._native import picked
 from marius_lite.checkpoint.run_folder import RunFolder, read_record
 from marius_lite.config.encoder_memory import resident
 from marius_lite.config.memory import negatives_shape
@@ -35,7 +36,17 @@ from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
 from marius_lite.sampling.replayed import ReplayedEdges
-from marius_lite.sampling.windows import Cut, Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
+from marius_lite.sampling.windows import (
+    Cut,
+    Upcoming,
+    Window,
+    WindowEdges,
+    WindowReader,
+    batch_slices,
+    shuffled,
+    to_rows,
+    windows_of,
+)
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
 from marius_lite.tasks.link_evaluation import evaluate_split, evaluate_trained, warn_of_chance, warn_of_self_answers
@@ -173,10 +184,10 @@ class LinkLearning:
     def windows(self, step: Step) -> list[Window]:
         return windows_of(step, self._edges.counts, self._setting.memory.window_edges, edge_cut(self._config))
 
-    def open(self, epoch: int, window: Window, following: Window | None) -> LinkWindow:
-        edges = self._reader.take(window, epoch)
+    def open(self, epoch: int, window: Window, following: Upcoming | None) -> LinkWindow:
+        edges = self._reader.take(epoch, window)
         if following is not None:
-            self._reader.prefetch(following, epoch)
+            self._reader.prefetch(*following)
         to_rows(edges, self._edges.counts, self._rows.base_rows())
         if self._config.negatives.log_q:
             self._correct(edges)
@@ -268,8 +279,7 @@ class LinkWindow:
 
     def batches(self, start: int) -> Iterator[EdgeBatch]:
         for index, part in batch_slices(self.window, start):
-            picks = self.order[part].astype(np.intp)  # once, not for each column
-            src, dst, rel = (column[picks].astype(np.int64) for column in (self.edges.src, self.edges.dst, self.edges.rel))
+            src, dst, rel = (picked(column, self.order[part]) for column in (self.edges.src, self.edges.dst, self.edges.rel))
             yield EdgeBatch(self.epoch, self.window.step, index, src, dst, rel)
 
     def touched(self) -> Ids:

@@ -30,7 +30,7 @@ from marius_lite.sampling.node_batches import (
     step_of_draws,
     taken_batches,
 )
-from marius_lite.sampling.windows import Window
+from marius_lite.sampling.windows import Upcoming, Window
 from marius_lite.seeds import seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
 from marius_lite.tasks.class_probabilities import SPLITS, class_probabilities, open_classifier
@@ -127,7 +127,7 @@ class NodeLearning:
         nodes = nodes_of_lane(len(self._training.of(step.targets)), step.lane, self._config.scale.lanes)
         return [node_window(step.index, nodes, self._config.lane_batch)]
 
-    def open(self, epoch: int, window: Window, following: Window | None) -> NodeWindow:
+    def open(self, epoch: int, window: Window, following: Upcoming | None) -> NodeWindow:
         targets, config = self._plans(epoch).steps[window.step].targets, self._config
         return NodeWindow(
             window, epoch, self._training.of(targets), config.training.seed, config.sampling.refresh_epochs, config.scale.lanes

@@ -23,7 +23,7 @@ from marius_lite.encode.representation import Representation
 from marius_lite.graph.dataset import Dataset
 from marius_lite.rows.batch import Learns, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
-from marius_lite.sampling.windows import Window
+from marius_lite.sampling.windows import Upcoming, Window
 from marius_lite.tasks.checkpoint import Checkpoint
 from marius_lite.types import Batch, Step
 
@@ -70,8 +70,8 @@ class Learning(Learns, Protocol):
     def windows(self, step: Step) -> list[Window]:
         """Return the windows of a step, in order."""
 
-    def open(self, epoch: int, window: Window, following: Window | None) -> OpenWindow:
-        """Return a window once its items are in memory. Those of the ``following`` one are read meanwhile."""
+    def open(self, epoch: int, window: Window, following: Upcoming | None) -> OpenWindow:
+        """Return a window once its items are in memory. Those of the one opened next are read meanwhile."""
 
     def foresee(self, batches: Sequence[Any]) -> None:
         """Take note of the batches that are prepared next, in order. What they need may be drawn together.

@@ -78,7 +78,7 @@ class Lane:
             if left < windows[-1].end or after is None:
                 work.enter(step, after if self._prefetch else None)
                 ahead = [*windows[1:], *(work.windows(after)[:1] if after else [])]
-                for window, following in zip(windows, [*ahead, None]):
+                for window, following in zip(windows, [*((epoch, each) for each in ahead), None]):
                     if left < window.end:
                         opened = work.open(epoch, window, following)
                         yield from self._run(opened.batches(max(left, window.first_batch)))

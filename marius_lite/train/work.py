@@ -14,7 +14,7 @@ from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.rows.batch import Learner
 from marius_lite.rows.first_rows import initialise
 from marius_lite.rows.warm_rows import WarmRows
-from marius_lite.sampling.windows import Window
+from marius_lite.sampling.windows import Upcoming, Window
 from marius_lite.storage.buffer import PastTransfer
 from marius_lite.tasks.task import Learning, OpenWindow
 from marius_lite.types import EpochPlan, Step
@@ -60,8 +60,8 @@ class Work:
         """Return the windows of a step, in order."""
         return self._learning.windows(step)
 
-    def open(self, epoch: int, window: Window, following: Window | None) -> OpenWindow:
-        """Return a window once its items are in memory. Those of the ``following`` one are read meanwhile."""
+    def open(self, epoch: int, window: Window, following: Upcoming | None) -> OpenWindow:
+        """Return a window once its items are in memory. Those of the one opened next are read meanwhile."""
         opened = self._learning.open(epoch, window, following)
         self.rows.cache_most_touched(lambda: self._representation.touched(opened.touched()))
         return opened

@@ -135,11 +135,19 @@ class Bench:
             rows = on_device.random_rows(len(table), count, 4)
             up = on_device.block(self.accelerator, count, width)
             ascending, shuffled = (Ids(self.accelerator, each) for each in (rows, np.random.default_rng(5).permutation(rows)))
-            times = self.clock.alternately(self.gather(width, ascending, up), self.gather(width, shuffled, up))
+            *times, spaced = self.clock.alternately(
+                self.gather(width, ascending, up), self.gather(width, shuffled, up), self.spaced(width, len(table) // count, up)
+            )
+            self.now(self.gather(width, shuffled, up))
             on_device.check_same(table, shuffled.rows, up)
             for name, taken in zip(("ascending", "in random order"), times):
                 rate = count * width / taken.seconds / 1e9
                 self.report.add(f"gather {width} B {name} / best contiguous read", rate / best_read, detail=f"{rate:.1f} GB/s")
+            self.report.add(
+                f"gather {width} B ascending / read of as many rows at equal distances, without ids",
+                spaced.seconds / times[0].seconds,
+                detail=f"{count * width / spaced.seconds / 1e9:.1f} GB/s",
+            )
             if width == SWEPT_WIDTH:
                 rates = [
                     count * width / self.clock.time(self.gather(width, ascending, up, sms)).seconds / 1e9 for sms in SWEPT_SMS
@@ -196,6 +204,18 @@ class Bench:
             **more,
         )
 
+    def spaced(self, width: int, distance: int, block: torch.Tensor) -> Callable[[], None]:
+        """Put on its stream at each call: every `distance`-th row, by no ids. What the link gives for pieces of this size."""
+        return lambda: self.launch(
+            self.accelerator.gathering,
+            len(block),
+            width,
+            self.a.sms,
+            source_stride=distance * width,
+            source=self.buffer.pinned.address,
+            target=block.data_ptr(),
+        )
+
     def scatter(self, width: int, ids: Ids, block: torch.Tensor) -> Callable[[], None]:
         """Put on its stream at each call: the block into rows of the buffer."""
         return lambda: self.launch(
@@ -219,14 +239,14 @@ class Bench:
         self.now(self.gather(width, ids, block, sm_flags=flags.data_ptr()))
         return int(flags.sum())
 
-    def launch(self, stream: Stream, count: int, width: int, sms: int, **ends: int) -> None:
+    def launch(self, stream: Stream, count: int, width: int, sms: int, *, source_stride: int = 0, **ends: int) -> None:
         stream.run(
             lambda: self.accelerator.library.copy_rows(
                 device=self.accelerator.index,
                 stream=stream.handle,
                 count=count,
                 columns=width // 4,
-                source_stride=width,
+                source_stride=source_stride or width,
                 target_stride=width,
                 max_sms=sms,
                 **ends,

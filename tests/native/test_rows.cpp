@@ -13,6 +13,7 @@
 #include "rows/gather.h"
 #include "rows/held.h"
 #include "rows/philox.h"
+#include "rows/pick.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
 #include "rows/steps.h"
@@ -194,10 +195,18 @@ void misfits_change_nothing() {
 
 }  // namespace
 
+void numbers_are_picked() {
+    const std::vector<std::uint32_t> column{7, 4'000'000'000u, 9}, places{2, 1, 1, 0};
+    CHECK((picked(column.data(), 3, places.data(), 4) == std::vector<std::int64_t>{9, 4'000'000'000, 4'000'000'000, 7}));
+    CHECK(picked(column.data(), 0, places.data(), 0).empty());
+    CHECK_THROWS(picked(column.data(), 2, places.data(), 4), std::invalid_argument);
+}
+
 int main() {
     every_element_once();
     loops_from_several_threads();
     numbers_are_numpys();
+    numbers_are_picked();
     held_rows_are_divided();
     sort_groups_stably();
     groups_are_cut_into_pieces();

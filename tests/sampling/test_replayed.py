@@ -56,8 +56,8 @@ def test_a_window_is_read_for_its_epoch(versions):
     step = Step(0, (0, 1), (0, 1), (), ((0, 0), (0, 1)))
     (window,) = windows_of(step, replayed.counts, 10_000, Cut(100))
     reader = WindowReader(replayed, 10_000)
-    reader.prefetch(window, 4)
-    later = reader.take(window, 5).src.copy()
+    reader.prefetch(4, window)
+    later = reader.take(5, window).src.copy()
     expected = [np.empty(window.edges, np.uint32) for _ in range(3)]
     replayed.read_into(window.buckets, *expected, 5)
     assert (later == expected[0]).all()

@@ -91,9 +91,9 @@ def test_every_edge_is_read_once_prefetched_or_not(drawn, prefetch):
     reader = WindowReader(edges, max([10, *counts.ravel()]))
     seen = []
     for window, following in zip(windows, [*windows[1:], None]):
-        taken = reader.take(window)
+        taken = reader.take(0, window)
         if prefetch and following:
-            reader.prefetch(following)
+            reader.prefetch(0, following)
         to_rows(taken, counts, {k: 100 * k for k in range(len(counts))})
         seen += list(zip(taken.src.tolist(), taken.dst.tolist(), taken.rel.tolist()))
     reader.close()

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from marius_lite.errors import RunError
+from marius_lite.sampling.windows import WindowReader
 from marius_lite.train.meter import Meter
 from marius_lite.train.trainer import Trainer
 from marius_lite.train.work import Work
@@ -35,6 +36,27 @@ def test_batches_come_in_order_and_epochs_have_all_edges(link_run):
     edges = [line["edges"] for line in lines if line["kind"] == "epoch"]
     assert len(edges) == 2
     assert edges == [sum(line["edges"] for line in lines if line["kind"] == "batch" and line["epoch"] == n) for n in range(2)]
+
+
+@pytest.mark.parametrize("capacity", [2, 4])
+def test_each_window_is_read_once_and_ahead(cli, tiny_dataset, tmp_path, monkeypatch, capacity):
+    """Also the first window of the epochs behind the first."""
+    asked, read, prefetch, read_window = [], [], WindowReader.prefetch, WindowReader._read
+
+    def asks(self, epoch, window):
+        asked.append((epoch, window))
+        prefetch(self, epoch, window)
+
+    def reads(self, window, epoch, buffer):
+        read.append((epoch, window))
+        return read_window(self, window, epoch, buffer)
+
+    monkeypatch.setattr(WindowReader, "prefetch", asks)
+    monkeypatch.setattr(WindowReader, "_read", reads)
+    cli("train", tiny_dataset, "--run", tmp_path / "run", *OPTIONS, "--set", f"storage.capacity={capacity}")
+    assert asked == read
+    assert len(read) == len(set(read)) >= 3
+    assert {epoch for epoch, _ in read} == {0, 1, 2}
 
 
 def spoil_rows(work, model):

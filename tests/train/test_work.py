@@ -35,7 +35,7 @@ def test_an_epoch_is_trained_once(work):
         work.enter(step, after)
         assert set(work.rows.resident) == set(step.resident)
         windows = work.windows(step)
-        for window, following in zip(windows, [*windows[1:], None]):
+        for window, following in zip(windows, [*((0, each) for each in windows[1:]), None]):
             opened = work.open(0, window, following)
             for finished in run(opened.batches(window.first_batch), work.stages(), 0, lambda: False):
                 trained[step.index, finished.batch.index] += finished.batch.size
