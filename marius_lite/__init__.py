@@ -1,6 +1,6 @@
 """Train graph embeddings and graph neural networks larger than memory, on one machine.
 
-The functions do what the commands do; importing the package loads neither torch nor zarr. Import it before torch: then torch's
+The functions do what the commands do; importing the package loads neither torch nor numpy. Import it before torch: then torch's
 threads sleep while they wait (see `marius_lite.waiting`).
 """
 
