@@ -9,7 +9,7 @@ import os
 import re
 import resource
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -54,11 +54,13 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def sync_tree(root: Path) -> None:
-    """Sync every file and folder under ``root`` to the disk, files first, ``root`` last."""
+def sync_tree(root: Path, but: Callable[[Path], bool] = lambda _: False) -> None:
+    """Sync every file and folder under ``root`` to the disk, files first, ``root`` last. ``but``: files that are on the disk
+    already."""
     for folder, _, names in os.walk(root, topdown=False):
         for name in sorted(names):
-            sync(Path(folder) / name)
+            if not but(path := Path(folder) / name):
+                sync(path)
         sync(Path(folder))
 
 

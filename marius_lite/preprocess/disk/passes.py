@@ -90,7 +90,7 @@ class Passes:
         result = run()
         for place in places:
             if place.is_dir():
-                files.sync_tree(place)
+                files.sync_tree(place, but=_linked)
             elif place.exists():
                 files.sync(place)
         for folder in {self._root, *(place.parent for place in places)}:
@@ -128,6 +128,11 @@ class Passes:
 def all_of_it(written: Files) -> Files:
     """Return the result of a pass that returns nothing but the checksums of its files."""
     return written
+
+
+def _linked(path: Path) -> bool:
+    """Whether a file has another name: that of an older version, which was synced before it came into its place."""
+    return path.stat().st_nlink > 1
 
 
 def size_and_checksum(path: Path) -> tuple[int, int]:

@@ -40,7 +40,7 @@ def new_dataset(output: Path, command: str, overwrite: bool) -> Iterator[tuple[P
         with _temporary_folder(output, command, overwrite) as (temporary, passes):
             yield temporary, passes
             files.remove_tree(temporary / WORK)
-            files.sync_tree(temporary)
+            files.sync_tree(temporary, but=passes.files.__contains__)  # each pass has synced its own
             _put_in_place(temporary, output)
     except OSError as error:
         raise files.disk_error(with_errno(error), output) from error
