@@ -187,7 +187,7 @@ class Gatherer:
         if not len(edges.src):
             return
         self.show(edges)
-        self.misreads.look(edges, reader.description.startswith("text"), reader.titles)
+        self.misreads.look(edges, reader.description, reader.titles)
 
     @property
     def shows_next(self) -> bool:

@@ -16,6 +16,7 @@ from marius_lite.preprocess.readers.raw import RawEdges
 SAMPLE = 1000  # rows of a block
 LEAST_ROWS, LEAST_EDGES = 10, 100  # fewer rows that agree, or edges of a graph, show nothing
 SHOWN_ROWS, SHOWN_LENGTH = 3, 60
+TEXT = "text"
 DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
 SMALL_NUMBER = r"^-?([0-9]{1,2}|100)(\.[0-9]+)?$"
 NEARLY_ALL = 0.99
@@ -39,6 +40,11 @@ def shown(edges: RawEdges) -> Iterator[str]:
 
 def _without(found: dict[str, tuple[str, str]], known: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     return {sign: where for sign, where in found.items() if sign not in known}
+
+
+def _named(delimiter: str) -> str:
+    """How readers name a delimiter."""
+    return "tab" if delimiter == "\t" else repr(delimiter)
 
 
 def _printable(raw: str | int) -> str:
@@ -66,9 +72,12 @@ class Misreads:
         self._titles: tuple[str, str | None, str] | None = others._titles if others else None
         self._rows = 0
 
-    def look(self, edges: RawEdges, delimited: bool, titles: tuple[str, ...] = ()) -> None:
-        """Look for signs in a block. ``delimited``: the rows are text that a delimiter cut. ``titles``: of source and
+    def look(self, edges: RawEdges, read_as: str, titles: tuple[str, ...] = ()) -> None:
+        """Look for signs in a block. ``read_as``: how the file is read, as its reader describes it. ``titles``: of source and
         destination, perhaps of more columns."""
+        delimited = read_as.startswith(TEXT)  # the rows are text that a delimiter cut
+        used = next((each for each in DELIMITERS if read_as.startswith(f"{TEXT}, delimiter {_named(each)},")), None)
+        self._splits = {key: count for key, count in self._splits.items() if key[1] != used}  # in quotes it is no delimiter
         self._look_for_titles(edges, titles)
         self._look_at_titles(edges, delimited)
         rows = np.unique(np.linspace(0, max(0, len(edges.src) - 1), SAMPLE).astype(np.int64))  # files may be sorted by relation

@@ -192,7 +192,7 @@ class ShardReading:
             own.show(edges)
             if self._first is None:
                 self._first = Misreads()
-                self._first.look(edges, reader.description.startswith("text"), reader.titles)
+                self._first.look(edges, reader.description, reader.titles)
 
     def _tasks(self, pieces: Sequence[InputPart]) -> list[InputTask]:
         """Deal pieces to shards, in order, so that each has about as many bytes."""

@@ -89,3 +89,11 @@ def test_titles_of_any_name_above_text_are_asked_about(tmp_path):
 @pytest.mark.parametrize("first", [("n3", "once", "alone"), ("alone", "r1", "too"), ("alone", "once", "n5"), ("9", "once", "10")])
 def test_a_first_row_that_shares_something_is_no_titles(tmp_path, first):
     assert warnings_of(tmp_path, lines([first, *NAMED])) == []
+
+
+def test_a_delimiter_in_quotes_is_not_advised(tmp_path):
+    """Titles of films have commas. That the file is cut at commas is known."""
+    text = "".join(f'person {s},"film {d}, part 2"\n' for s, d in ENDS)
+    assert warnings_of(tmp_path, text) == []
+    text = "".join(f'person {s}|7,"film {d}, part 2"\n' for s, d in ENDS)
+    assert any("--delimiter pipe" in line for line in warnings_of(tmp_path, text, overwrite=True))
