@@ -15,6 +15,7 @@ from marius_lite._native import DryBuffer
 from marius_lite.config.encoder_memory import fanouts_of
 from marius_lite.config.facts import Facts
 from marius_lite.config.layerwise import as_trained
+from marius_lite.config.load import require_config
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import Packing
 from marius_lite.config.planning import planning_of
@@ -212,6 +213,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     Without a ``config`` the preset that suits the dataset is taken. Sizes are in bytes. Raises UserError where dataset, memory
     and capacity disagree.
     """
+    require_config(config)
     data = Dataset.open(Path(dataset))
     given = config or config_for(data, None)
     config, memory = resolved(data, given)

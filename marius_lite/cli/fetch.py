@@ -19,7 +19,8 @@ def fetch(
         typer.Argument(metavar="[NAME]", help="Which dataset, or the YAML file of a recipe. Without it: a list of all."),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FOLDER", help="Folder for it. The default is its name, here.")
+        Path | None,
+        typer.Option("--to", "--output", "-o", metavar="FOLDER", help="Folder for it. The default is its name, here."),
     ] = None,
     given: Annotated[
         Path | None,

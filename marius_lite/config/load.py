@@ -27,6 +27,15 @@ def load(file: Path | str | None = None, sets: Sequence[str] = (), values: Mappi
     return check(presets.merged(tree, over), str(file) if of_a_file else "configuration")
 
 
+def require_config(given: object) -> None:
+    """Raise UserError for what was given as a configuration, or a function that makes one, and is neither: a dict, say."""
+    if not (given is None or isinstance(given, Config) or callable(given)):
+        kind = type(given).__name__
+        raise UserError(
+            f"config: found {kind}: make a configuration with ml.load_config: of a dict as `values`, of a YAML file as `file`"
+        )
+
+
 def settings(sets: Sequence[str], values: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return each ``key.path=value`` of ``sets`` over ``values``, as sections. Raises UserError for what is no setting."""
     over: dict[str, Any] = dict(values or {})

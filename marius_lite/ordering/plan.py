@@ -97,7 +97,7 @@ def check(ordering: str, partitions: int, capacity: int) -> None:
     if capacity < min(2, partitions):
         raise UserError(
             f"`storage.capacity` is {capacity}: an edge between two partitions needs both resident, "
-            f"give 2 to {partitions}, or auto"
+            f"give {'2' if partitions == 2 else f'2 to {partitions}'}, or auto"
         )
     if needs_all(ordering) and capacity < partitions:
         others = " or ".join(name for name in ORDERINGS if not needs_all(name))

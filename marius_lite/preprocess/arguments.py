@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Required, TypedDict
@@ -78,6 +79,15 @@ def node_lists(given: Arguments) -> dict[str, Path]:
     """Return the file of each split of nodes that has one, by the split's name."""
     files = (given.get("train_nodes"), given.get("valid_nodes"), given.get("test_nodes"))
     return {name: Path(file) for name, file in zip(NODE_SPLITS, files) if file is not None}
+
+
+def check_known(given: Mapping[str, object]) -> None:
+    """Refuse an option that there is not, which only a program can give."""
+    for name in given:
+        if name not in Arguments.__annotations__:
+            near = get_close_matches(name, Arguments.__annotations__, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UserError(f"option {name!r}: unknown: {hint}options are {', '.join(Arguments.__annotations__)}")
 
 
 def check_choices(given: Arguments) -> None:

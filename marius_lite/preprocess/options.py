@@ -12,6 +12,7 @@ from marius_lite.preprocess.arguments import (
     Arguments,
     check_choices,
     check_default,
+    check_known,
     check_names,
     check_seed,
     check_texts,
@@ -103,6 +104,7 @@ class Options:
     @classmethod
     def parse(cls, **given: Unpack[Arguments]) -> Options:
         """Return the options that the command line gives as texts. Raises UserError: option, value, what is allowed."""
+        check_known(given)
         weight, time = given.get("edge_weight"), given.get("timestamp")
         check_choices(given)
         check_together(given)

@@ -125,7 +125,13 @@ def summary(dataset: str, report: dict[str, Any]) -> str:
 
 
 def _several(given: str | Path | Sequence[str | Path]) -> list[str]:
-    return [str(file) for file in ([given] if isinstance(given, str | Path) else given)]
+    found = [given] if isinstance(given, str | Path) else given
+    if not isinstance(found, list | tuple) or not all(isinstance(file, str | Path) for file in found):
+        raise UserError(
+            f"edges: found {type(given).__name__}: update reads files: write the edges to one, for example with "
+            "frame.to_parquet or numpy.save, and give its name"
+        )
+    return [str(file) for file in found]
 
 
 def _require_space(options: UpdateOptions, again: bool = False) -> None:

@@ -17,7 +17,7 @@ from marius_lite.checkpoint.find import find
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
-from marius_lite.config.load import check, load
+from marius_lite.config.load import check, load, require_config
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import Packing
 from marius_lite.config.schedule import checkpoints_kept
@@ -108,6 +108,7 @@ def new_run(
     ``config``: as given, or a function of the dataset that says it; None: the preset that suits the dataset. ``warm``: see
     `train.run.train_run`. Raises UserError for wrong input.
     """
+    require_config(config)
     data = Dataset.open(dataset)
     given = config(data) if callable(config) else config or config_for(data, None)
     settings, memory = resolved(data, given)

@@ -56,7 +56,7 @@ def test_a_finished_fetch_asks_nobody(cli, served, site, tmp_path):
 
 def test_raw_only_and_then_the_rest(cli, served, site, tmp_path, capfd):
     path = served("FB15k-237")
-    assert cli("fetch", path, "--to", tmp_path / "f", "--raw-only", "--json") == 0
+    assert cli("fetch", path, "--output", tmp_path / "f", "--raw-only", "--json") == 0  # as other commands call it
     assert json.loads(capfd.readouterr().out)["files"] == ["train.txt", "valid.txt", "test.txt"]
     assert not (tmp_path / "f/dataset").exists()
     assert cli("fetch", path, "--to", tmp_path / "f", "--memory", "1GB") == 0
