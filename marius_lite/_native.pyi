@@ -189,6 +189,40 @@ class HeldRows:
         (rows int64 (u,), held int64 (h,), inverse int32 (m,)) of the rows at places, int64 (m,): first the rows that are not held, then the h that are, and which of the held rows these are. Place i has rows[inverse[i]], or rows[i] where `inverse` is empty. Only the first place's row is taken once, however often it stands there.
         """
 
+class SparseRows:
+    """
+    Rows most of whose numbers are 0, added in order. They take 4 bytes a row, and 8 for each number whose bits are not 0.
+    """
+
+    def __init__(self, width: int) -> None: ...
+
+    @property
+    def rows(self) -> int:
+        """How many were added."""
+
+    @property
+    def bytes(self) -> int:
+        """What they take."""
+
+    @overload
+    def add(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Add the first columns of float32 rows, (n, w)."""
+
+    @overload
+    def add(self, rows: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, bfloat16: bool) -> None:
+        """
+        The same from the bits of 16-bit numbers, (n, w) uint16: float16, or bfloat16.
+        """
+
+    @overload
+    def add(self, rows: Annotated[NDArray[numpy.int8], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, scales: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """The same from int8 (n, w), each column times its scale, float32 (w,)."""
+
+    def gather(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
+        """
+        out[i] = row rows[i], with the bits that `gather` gives. int64 (m,), float32 (m, width).
+        """
+
 def segment_sum(parts: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
     """
     out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), laid end to end; added in that order, for any number of threads.

@@ -43,6 +43,6 @@ def induced_edges(
 
 
 def _edges(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], rel: npt.NDArray[np.uint32] | None) -> BatchEdges:
-    targets = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    index = torch.from_numpy(np.stack([indices.astype(np.int64), targets]))
-    return BatchEdges(index, None if rel is None else torch.from_numpy(rel.astype(np.int64)))
+    index = np.empty((2, len(indices)), np.int64)
+    index[0], index[1] = indices, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return BatchEdges(torch.from_numpy(index), None if rel is None else torch.from_numpy(rel.astype(np.int64)))

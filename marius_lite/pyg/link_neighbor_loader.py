@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from marius_lite._native import inverse_of, sort_rows
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.pyg.loader import Loader
@@ -92,11 +93,17 @@ class LinkNeighborLoader(Loader):
 
     def _batches(self, epoch: int) -> Generator[Data, None, None]:
         order = self._order(self._edges.shape[1], epoch)
-        batches = (
-            NodeBatch(epoch, 0, index, self._with_negatives(epoch, index, places)[0]) for index, places in enumerate(order)
-        )
-        for batch, found in self._subgraphs.batches(batches):
-            _, more = self._with_negatives(epoch, batch.index, order[batch.index])  # the same as before
+        known: dict[int, dict[str, Any]] = {}  # of the few batches that are under way; packs are made of many at once
+
+        def begun(index: int, places: Ids) -> NodeBatch:
+            nodes, more = self._with_negatives(epoch, index, places)
+            if not self._subgraphs.packs:
+                known[index] = more
+            return NodeBatch(epoch, 0, index, nodes)
+
+        for batch, found in self._subgraphs.batches(begun(index, places) for index, places in enumerate(order)):
+            # What is not known any more is the same as before.
+            more = known.pop(batch.index, None) or self._with_negatives(epoch, batch.index, order[batch.index])[1]
             if "batch" in found:
                 found["batch"] %= more["batch_size"]  # an edge's ends, and its negatives, have trees of their own
             yield self._data(found, **more)
@@ -127,8 +134,8 @@ class LinkNeighborLoader(Loader):
         """Return the nodes that a batch begins with, given the ``ends`` that it asks for, and where each end is among them."""
         if self._options.disjoint:
             return ends, np.arange(len(ends))
-        nodes, at = np.unique(ends, return_inverse=True)
-        return nodes, at
+        nodes, order, starts = sort_rows(ends)
+        return nodes, inverse_of(order, starts).astype(np.int64)
 
 
 def _type_of(asked: Any) -> tuple[EdgeType | None, EdgeLabelIndex]:

@@ -23,12 +23,14 @@ from marius_lite.pipeline.batches import Stages
 from marius_lite.pyg.edges import BatchEdges, both_ways, induced_edges, sampled_edges
 from marius_lite.pyg.num_neighbors import NumNeighbors, fanouts_of, reached
 from marius_lite.pyg.options import LoaderOptions
+from marius_lite.pyg.quick import sampled_quickly
 from marius_lite.pyg.raw_ids import RawIds
 from marius_lite.pyg.typed_edges import NODE_BYTES, TypedEdges
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.host import HostRows
 from marius_lite.rows.packed import PackedRows
 from marius_lite.rows.resident import RowBuffers
+from marius_lite.rows.sparse import SparseFeatures, held_sparse
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample, trees_of
 from marius_lite.seeds import seed_for
 from marius_lite.sizes import format_bytes
@@ -70,7 +72,8 @@ class Subgraphs:
     def batches(self, batches: Iterable[NodeBatch]) -> Generator[tuple[NodeBatch, dict[str, Any]], None, None]:
         """Yield each batch with its sampled subgraph, as attributes of PyTorch Geometric's ``Data``."""
         stages: Stages[Any, Any, Any, Any] = self._rows.pipeline(self._prepare, _nothing_is_learned)
-        with closing(stages.ahead(batches, stages.sample, lambda: False)) as ahead:
+        sampled = stages.ahead if self.packs else sampled_quickly
+        with closing(sampled(batches, stages.sample, lambda: False)) as ahead:
             for batch, read in ahead:
                 prepared, arrived = stages.gather(read)
                 yield batch, self._attributes(prepared, arrived.values())
@@ -165,8 +168,8 @@ def _labelled(labels: npt.NDArray[Any], codes: npt.NDArray[np.uint16]) -> set[in
 
 def _rows(
     dataset: Dataset, stored: Features, edges: Adjacency, reached: tuple[int, int], options: LoaderOptions
-) -> HostRows | PackedRows:
-    """Return all features in memory where they fit, else those used most, and the others from packs.
+) -> HostRows | SparseFeatures | PackedRows:
+    """Return all features in memory where they fit, sparse where few are not 0; else those used most, and others from packs.
 
     ``edges``: the in-edge lists. ``reached``: the most nodes and edges of a batch.
     """
@@ -176,6 +179,8 @@ def _rows(
     typed = isinstance(edges, TypedEdges)
     known += NODE_BYTES * nodes * typed
     left = options.bytes - lists - known
+    if (held := held_sparse(stored, left)) is not None:
+        return SparseFeatures(stored, p, held, 0, options.used_threads)
     if p.partitions * stored.table.chunk_bytes <= left:
         buffer = PartitionBuffer(stored.table, p.partitions)
         return HostRows(RowBuffers(stored, buffer, None, 0), p, None, 0, options.used_threads)

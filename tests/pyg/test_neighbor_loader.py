@@ -233,3 +233,22 @@ def test_a_model_of_pytorch_geometric_learns_from_it(wide, memory):
             for batch in everything
         ]
     assert torch.cat(right).mean() > 0.9
+
+
+def test_features_with_few_numbers_that_are_not_0_need_little_memory(wide, cli, tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    words = (rng.random((400, 900)) < 0.02) * rng.random((400, 900)).astype(np.float32)
+    np.save(tmp_path / "words.npy", words)
+    np.save(tmp_path / "edges.npy", wide["edges"])
+    more = ["--features", tmp_path / "words.npy", "--adjacency", "in", "--partitions", "4", "--output", tmp_path / "dataset"]
+    assert cli("preprocess", tmp_path / "edges.npy", *more) == 0
+    arguments = {"num_neighbors": [4, 2], "batch_size": 16, "shuffle": True, "seed": 5}
+    with NeighborLoader(tmp_path / "dataset", memory="200kB", **arguments) as loader:  # 1.4 MB are stored
+        found = list(loader)
+    monkeypatch.setattr("marius_lite.pyg.subgraphs.held_sparse", lambda stored, most: None)
+    with pytest.raises(UserError, match=r"memory: 200\.00 KB are given"):
+        NeighborLoader(tmp_path / "dataset", memory="200kB", **arguments)
+    with NeighborLoader(tmp_path / "dataset", **arguments) as loader:
+        for one, two in zip(found, loader, strict=True):
+            same(one.to_dict(), two.to_dict())
+            np.testing.assert_array_equal(one.x.numpy(), words[one.n_id])
