@@ -162,6 +162,11 @@ def pack(arrays: Sequence[Annotated[NDArray[Any], dict(order='C', device='cpu', 
     Copy arrays into out, uint8 (n,), at multiples of `alignment`, the first one at `start`. Returns where each begins, and where the next one would. Raises ValueError where they do not fit.
     """
 
+def place_rows(places: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], nodes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+    """
+    (rows int64 (n,), others int64 (u,)) of distinct nodes, int64 (n,). Node v has the row places[v], int32 (nodes,); the others, where that is negative, ascend, and have the rows first, first + 1, ...
+    """
+
 def inverse_of(order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
     """
     The segment of each position, int32 (m,): s at order[starts[s]:starts[s + 1]], of what sort_rows gave.
@@ -188,6 +193,30 @@ class HeldRows:
         """
         (rows int64 (u,), held int64 (h,), inverse int32 (m,)) of the rows at places, int64 (m,): first the rows that are not held, then the h that are, and which of the held rows these are. Place i has rows[inverse[i]], or rows[i] where `inverse` is empty. Only the first place's row is taken once, however often it stands there.
         """
+
+def segment_sum(parts: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
+    """
+    out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), laid end to end; added in that order, for any number of threads.
+    """
+
+ROW_OPTIMIZERS: dict[str, dict[str, Any]] = ...
+
+@overload
+def row_step(optimizer: str, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, seed: int = 0, *, threads: int = 0, **options: Any) -> None:
+    """
+    One step of one of ROW_OPTIMIZERS, in place; rows ascend and are unique. A record has the values, then the state: per_value columns for each value, then per_row. Nothing is rounded by chance: the seed does not matter.
+    """
+
+@overload
+def row_step(optimizer: str, table: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, seed: int = 0, *, threads: int = 0, **options: Any) -> None:
+    """
+    The same on the bits of bfloat16, rounded by chance, which follows from the record, its gradient and the lower 32 bits of the seed. Each column of per_row is two, whose sum it is.
+    """
+
+def round_by_chance(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], key: int) -> None:
+    """
+    out[i] = the bits of one of the two bfloat16 around values[i]; the mean over keys is values[i]. What row_step does.
+    """
 
 class SparseRows:
     """
@@ -222,30 +251,6 @@ class SparseRows:
         """
         out[i] = row rows[i], with the bits that `gather` gives. int64 (m,), float32 (m, width).
         """
-
-def segment_sum(parts: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
-    """
-    out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), laid end to end; added in that order, for any number of threads.
-    """
-
-ROW_OPTIMIZERS: dict[str, dict[str, Any]] = ...
-
-@overload
-def row_step(optimizer: str, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, seed: int = 0, *, threads: int = 0, **options: Any) -> None:
-    """
-    One step of one of ROW_OPTIMIZERS, in place; rows ascend and are unique. A record has the values, then the state: per_value columns for each value, then per_row. Nothing is rounded by chance: the seed does not matter.
-    """
-
-@overload
-def row_step(optimizer: str, table: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, seed: int = 0, *, threads: int = 0, **options: Any) -> None:
-    """
-    The same on the bits of bfloat16, rounded by chance, which follows from the record, its gradient and the lower 32 bits of the seed. Each column of per_row is two, whose sum it is.
-    """
-
-def round_by_chance(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], key: int) -> None:
-    """
-    out[i] = the bits of one of the two bfloat16 around values[i]; the mean over keys is values[i]. What row_step does.
-    """
 
 @overload
 def neighbour_sum(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu')], weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, mean: bool = False, own: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, threads: int = 0) -> None: ...

@@ -21,6 +21,7 @@ RETURNS = {
     "group_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]",
     "inverse_of": "NDArray[numpy.int32]",
     "common_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32]]",
+    "place_rows": "tuple[NDArray[numpy.int64], NDArray[numpy.int64]]",
     "sample": "dict[str, Any]",
     "grown": "dict[str, Any]",
     "sample_trees": "dict[str, Any]",

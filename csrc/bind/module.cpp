@@ -5,6 +5,7 @@ namespace nb = nanobind;
 
 void bind_io(nb::module_& m);
 void bind_rows(nb::module_& m);
+void bind_sparse(nb::module_& m);
 void bind_neighbours(nb::module_& m);
 void bind_score(nb::module_& m);
 void bind_layers(nb::module_& m);
@@ -21,6 +22,7 @@ NB_MODULE(_native, m) {
         "Native core of marius_lite: partition I/O, row kernels, distances, attention, graph building, neighbour sampling, the way to CUDA.";
     bind_io(m);
     bind_rows(m);
+    bind_sparse(m);
     bind_neighbours(m);
     bind_score(m);
     bind_layers(m);

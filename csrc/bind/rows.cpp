@@ -18,7 +18,6 @@
 #include "rows/pick.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
-#include "rows/sparse.h"
 #include "rows/steps.h"
 
 namespace nb = nanobind;
@@ -150,10 +149,10 @@ nb::tuple common_rows(Vector<const std::int64_t> left, Vector<const std::int64_t
     return nb::make_tuple(array_of(std::move(common.left)), array_of(std::move(common.right)));
 }
 
-void add_rows(marius::SparseRows& sparse, const void* data, std::size_t rows, std::size_t width, marius::Number number,
-              const float* scales = nullptr) {
-    nb::gil_scoped_release released;
-    sparse.add({data, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width), number, scales});
+nb::tuple place_rows(Vector<const std::int32_t> places, Vector<const std::int64_t> nodes, std::int64_t first) {
+    marius::PlacedRows placed = worked(
+        nodes.shape(0), [&] { return marius::place_rows(places.data(), length(places), nodes.data(), length(nodes), first); });
+    return nb::make_tuple(array_of(std::move(placed.rows)), array_of(std::move(placed.others)));
 }
 
 nb::tuple divide_rows(const marius::HeldRows& held, Vector<const std::int64_t> places) {
@@ -252,6 +251,9 @@ void bind_rows(nb::module_& m) {
         "pack", &pack, "arrays"_a.noconvert(), "out"_a.noconvert(), "start"_a, "alignment"_a,
         "Copy arrays into out, uint8 (n,), at multiples of `alignment`, the first one at `start`. Returns where each begins, and "
         "where the next one would. Raises ValueError where they do not fit.");
+    m.def("place_rows", &place_rows, "places"_a.noconvert(), "nodes"_a.noconvert(), "first"_a,
+          "(rows int64 (n,), others int64 (u,)) of distinct nodes, int64 (n,). Node v has the row places[v], int32 (nodes,); the "
+          "others, where that is negative, ascend, and have the rows first, first + 1, ...");
     m.def("inverse_of", &inverse_of, "order"_a.noconvert(), "starts"_a.noconvert(),
           "The segment of each position, int32 (m,): s at order[starts[s]:starts[s + 1]], of what sort_rows gave.");
     m.def("group_rows", &group_rows, "group_of"_a.noconvert(), "group_count"_a, "piece"_a,
@@ -273,50 +275,6 @@ void bind_rows(nb::module_& m) {
             "(rows int64 (u,), held int64 (h,), inverse int32 (m,)) of the rows at places, int64 (m,): first the rows that are not "
             "held, then the h that are, and which of the held rows these are. Place i has rows[inverse[i]], or rows[i] where "
             "`inverse` is empty. Only the first place's row is taken once, however often it stands there.");
-    nb::class_<marius::SparseRows>(m, "SparseRows",
-                                   "Rows most of whose numbers are 0, added in order. They take 4 bytes a row, and 8 for each "
-                                   "number whose bits are not 0.")
-        .def(
-            "__init__",
-            [](marius::SparseRows* self, std::int64_t width) {
-                require(width > 0, "SparseRows: width must be at least 1");
-                new (self) marius::SparseRows(width);
-            },
-            "width"_a)
-        .def_prop_ro("rows", &marius::SparseRows::rows, "How many were added.")
-        .def_prop_ro("bytes", &marius::SparseRows::bytes, "What they take.")
-        .def(
-            "add",
-            [](marius::SparseRows& self, Matrix<const float> rows) {
-                add_rows(self, rows.data(), rows.shape(0), rows.shape(1), marius::Number::float32);
-            },
-            "rows"_a.noconvert(), "Add the first columns of float32 rows, (n, w).")
-        .def(
-            "add",
-            [](marius::SparseRows& self, Matrix<const std::uint16_t> rows, bool brain) {
-                add_rows(self, rows.data(), rows.shape(0), rows.shape(1),
-                         brain ? marius::Number::bfloat16 : marius::Number::float16);
-            },
-            "rows"_a.noconvert(), nb::kw_only(), "bfloat16"_a,
-            "The same from the bits of 16-bit numbers, (n, w) uint16: float16, or bfloat16.")
-        .def(
-            "add",
-            [](marius::SparseRows& self, Matrix<const std::int8_t> rows, Vector<const float> scales) {
-                require(length(scales) >= self.width(), "SparseRows: fewer scales than columns");
-                add_rows(self, rows.data(), rows.shape(0), rows.shape(1), marius::Number::scaled_int8, scales.data());
-            },
-            "rows"_a.noconvert(), nb::kw_only(), "scales"_a.noconvert(),
-            "The same from int8 (n, w), each column times its scale, float32 (w,).")
-        .def(
-            "gather",
-            [](const marius::SparseRows& self, Vector<const std::int64_t> rows, Matrix<float> out, int threads) {
-                require(out.shape(0) == rows.shape(0) && static_cast<std::int64_t>(out.shape(1)) == self.width(),
-                        "gather: out has another shape than the rows");
-                nb::gil_scoped_release released;
-                self.gather(rows.data(), length(rows), out.data(), threads);
-            },
-            "rows"_a.noconvert(), "out"_a.noconvert(), "threads"_a = 0,
-            "out[i] = row rows[i], with the bits that `gather` gives. int64 (m,), float32 (m, width).");
     m.def("segment_sum", &segment_sum, "parts"_a.noconvert(), "order"_a.noconvert(), "starts"_a.noconvert(), "out"_a.noconvert(),
           "threads"_a = 0,
           "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), "

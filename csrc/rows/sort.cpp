@@ -185,4 +185,30 @@ CommonRows common_rows(const std::int64_t* left_rows, std::int64_t left_count, c
     return common;
 }
 
+PlacedRows place_rows(const std::int32_t* places, std::int64_t count, const std::int64_t* nodes, std::int64_t asked,
+                      std::int64_t first) {
+    for (std::int64_t i = 0; i < asked; ++i)
+        if (static_cast<std::uint64_t>(nodes[i]) >= static_cast<std::uint64_t>(count))
+            throw std::invalid_argument("place_rows: node " + std::to_string(nodes[i]) + " of " + std::to_string(count));
+    constexpr std::int64_t ahead = 16;
+    PlacedRows placed;
+    placed.rows.resize(asked);
+    const auto found = std::make_unique_for_overwrite<std::int64_t[]>(asked);
+    const auto position = std::make_unique_for_overwrite<std::int32_t[]>(asked);
+    std::int64_t others = 0;
+    // Without a branch, which nothing could foresee: what is written for a node that has a row is written over.
+    for (std::int64_t i = 0; i < asked; ++i) {
+        if (i + ahead < asked) __builtin_prefetch(places + nodes[i + ahead]);
+        const std::int32_t row = places[nodes[i]];
+        placed.rows[i] = row;
+        found[others] = nodes[i];
+        position[others] = static_cast<std::int32_t>(i);
+        others += row < 0;
+    }
+    SortedRows sorted = sort_rows(found.get(), others);
+    for (std::int64_t k = 0; k < others; ++k) placed.rows[position[sorted.order[k]]] = first + k;
+    placed.others = std::move(sorted.unique);
+    return placed;
+}
+
 }  // namespace marius

@@ -39,4 +39,14 @@ struct CommonRows {
 CommonRows common_rows(const std::int64_t* left_rows, std::int64_t left_count, const std::int64_t* right_rows,
                        std::int64_t right_count);
 
+// Where the rows of distinct nodes are, and which nodes have none in `places`, ascending.
+struct PlacedRows {
+    std::vector<std::int64_t> rows, others;
+};
+
+// Node v has the row places[v], which is negative where it has none; the k-th of these nodes, ascending, gets the row first + k.
+// Throws std::invalid_argument for a node outside [0, count).
+PlacedRows place_rows(const std::int32_t* places, std::int64_t count, const std::int64_t* nodes, std::int64_t asked,
+                      std::int64_t first);
+
 }  // namespace marius

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import gather, sort_rows
+from marius_lite._native import gather, place_rows
 from marius_lite.config.packing import Packing
 from marius_lite.pipeline.batches import staged
-from marius_lite.storage.packs import Kept, KeptObjects, Packs, Records
+from marius_lite.storage.packs import Kept, KeptObjects, Packs, Records, ScratchFile
 from marius_lite.storage.table import RowTable
 
 Ids = npt.NDArray[np.int64]
@@ -81,6 +81,7 @@ class Packer:
         self._chosen = packing.hot == 0
         self._ids: type[np.unsignedinteger[Any]] = np.uint32 if table.nodes <= 1 << 32 else np.uint64
         self._open: list[PackedWindow] = []
+        self._spare: list[ScratchFile] = []  # one at most: a thread that is done with a window gives it to the one that packs
         self._kept: dict[Key, InWindow] = {}
         self._kept_bytes = 0
         self._read = {"table": 0, "samples": 0, "packs": 0}  # bytes, each counted by a thread of its own
@@ -95,7 +96,7 @@ class Packer:
         for window in [window for window in self._open if window.kept and window.keys[0][0] != generation]:
             window.kept = False
             self._kept_bytes -= self._bytes(window)
-            self.done(window)
+            self._give_up(window)
         self._kept = {key: at for key, at in self._kept.items() if key[0] == generation}
         return dict(self._kept)
 
@@ -118,21 +119,33 @@ class Packer:
             yield window
 
     def done(self, window: PackedWindow) -> None:
-        """Give the disk space of a window back, unless it is kept."""
+        """Give up a window, unless it is kept. The file of its packs is for those of the next window."""
         if not window.kept:
-            window.close()
-            self._open.remove(window)
+            if window.packs is not None and not self._spare:
+                self._spare.append(window.packs.take_file())
+                window.packs = None
+            self._give_up(window)
 
     def abandon(self) -> None:
         """Give the disk space of the windows back that are not kept."""
         for window in list(self._open):
             self.done(window)
+        self._close_spare()
 
     def close(self) -> None:
         """Give the disk space of all windows back."""
+        self._close_spare()
         self._kept = {}
         while self._open:
             self._open.pop().close()
+
+    def _give_up(self, window: PackedWindow) -> None:
+        window.close()
+        self._open.remove(window)
+
+    def _close_spare(self) -> None:
+        while self._spare:
+            self._spare.pop().close()
 
     def _begun(self) -> PackedWindow:
         self._open.append(PackedWindow(KeptObjects(self._folder)))
@@ -147,7 +160,8 @@ class Packer:
             takers.append((hot, _Filling(self.memory.view(np.float32))))
         done = False
         try:
-            window.packs = packs = Packs(self._folder, [len(ids) for ids in window.ids], self._table.stride)
+            spare = self._spare.pop() if self._spare else None
+            window.packs = packs = Packs(self._folder, [len(ids) for ids in window.ids], self._table.stride, spare)
             for pack, ids in enumerate(window.ids):
                 takers.append((ids, lambda rows, pack=pack: packs.append(pack, rows)))  # type: ignore[misc]
             done = self._pass(takers, stop)
@@ -176,10 +190,7 @@ class Packer:
 
     def places(self, nodes: Ids) -> tuple[Ids, int]:
         """Return the rows in memory of a batch's distinct nodes, once its pack is read, and how many rows the pack has."""
-        places: Ids = self._places[nodes].astype(np.int64)
-        cold = np.flatnonzero(places < 0)
-        _, order, _ = sort_rows(nodes[cold])
-        places[cold[order]] = self._packing.hot + np.arange(len(cold))
+        places, cold = place_rows(self._places, np.ascontiguousarray(nodes), self._packing.hot)
         return places, len(cold)
 
     def read(self, at: InWindow, rows: int) -> None:
@@ -192,7 +203,7 @@ class Packer:
         self._read["packs"] += rows * self._table.stride
 
     def _sorted(self, nodes: Ids) -> Sorted:
-        ids: Sorted = sort_rows(nodes[self._places[nodes] < 0])[0].astype(self._ids)
+        ids: Sorted = place_rows(self._places, np.ascontiguousarray(nodes), self._packing.hot)[1].astype(self._ids)
         return ids
 
     def _choose(self, of_batches: Sequence[Sorted]) -> Sorted:

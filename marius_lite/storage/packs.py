@@ -39,10 +39,23 @@ class ScratchFile:
 
     def __init__(self, folder: Path, size: int = 0):
         self._folder = folder
+        self._size = 0
         with disk_errors(folder), TemporaryFile(dir=folder, prefix=PREFIX, buffering=0) as file:
-            if size:
-                os.posix_fallocate(file.fileno(), 0, size)
             self._descriptor = os.dup(file.fileno())
+        try:
+            self.resize(size)
+        except RunError:
+            self.close()
+            raise
+
+    def resize(self, size: int) -> None:
+        """Take ``size`` bytes, which may hold anything. Those taken before stay in the system's memory. Raises RunError."""
+        with disk_errors(self._folder):
+            if size < self._size:
+                os.ftruncate(self._descriptor, size)
+            elif size > self._size:
+                os.posix_fallocate(self._descriptor, 0, size)
+        self._size = size
 
     def write(self, data: Bytes, at: int) -> None:
         """Write bytes from ``at`` on. Raises RunError."""
@@ -71,12 +84,20 @@ class ScratchFile:
 
 
 class Packs:
-    """Packs of known sizes, filled piece after piece. ``rows``: how many each has, of ``stride`` bytes. Raises RunError."""
+    """Packs of known sizes, filled piece after piece. ``rows``: how many each has, of ``stride`` bytes. Raises RunError.
 
-    def __init__(self, folder: Path, rows: Sequence[int], stride: int):
+    ``file``: what earlier packs had (`take_file`); to write over its pages takes less than to get others from the system.
+    """
+
+    def __init__(self, folder: Path, rows: Sequence[int], stride: int, file: ScratchFile | None = None):
         self._starts: list[int] = [0, *np.cumsum(np.array(rows, np.int64) * stride).tolist()]
         self._filled, self._checksums = self._starts[:-1], [0] * len(rows)
-        self._file = ScratchFile(folder, self._starts[-1])
+        self._file = ScratchFile(folder) if file is None else file
+        try:
+            self._file.resize(self._starts[-1])
+        except RunError:
+            self.close()
+            raise
 
     def append(self, pack: int, rows: Records) -> None:
         """Write ``rows`` behind those that a pack has already. Raises RunError."""
@@ -89,6 +110,10 @@ class Packs:
         """Read a pack that is full into ``out``. Raises RunError."""
         assert self._filled[pack] == self._starts[pack] + out.nbytes == self._starts[pack + 1]
         self._file.read(self._starts[pack], out.view(np.uint8).reshape(-1), self._checksums[pack])
+
+    def take_file(self) -> ScratchFile:
+        """Return the file, for other packs. These ones are not used any more."""
+        return self._file
 
     def close(self) -> None:
         self._file.close()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marius_lite._native import place_rows
 from marius_lite.config.packing import Packing
 from marius_lite.errors import RunError
 from marius_lite.rows.packer import InWindow, Packer
@@ -123,6 +124,34 @@ def test_packing_ends_where_it_is_asked_to(table, tmp_path):
     (window,) = packer.windows(keyed([("one", np.arange(20))]))
     assert packer.pack(window, stop) is None
     check(packer, [("one", np.arange(20)[::-1])], packer._table.read_rows(0, np.arange(40)))  # and all is well the next time
+
+
+def test_a_node_is_placed_where_it_stays_or_by_its_order():
+    places = np.array([4, -1, 0, -1, -1, 7], np.int32)
+    rows, others = place_rows(places, np.array([3, 0, 1, 5]), 10)
+    assert rows.tolist() == [11, 4, 10, 7]
+    assert others.tolist() == [1, 3]
+    rows, others = place_rows(places, np.empty(0, np.int64), 10)
+    assert len(rows) == len(others) == 0
+    for node in (-1, 6):
+        with pytest.raises(ValueError, match=f"node {node} of 6"):
+            place_rows(places, np.array([1, node]), 10)
+
+
+def test_windows_use_the_same_file_and_give_it_back(table, tmp_path):
+    packer = Packer(table, Packing(0, 10, 5, WIDTH * 4), tmp_path)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(2):
+        files = []
+        for window in packer.windows(keyed([(each, np.arange(4 * each, 4 * each + 4)) for each in range(5)])):
+            packed = packer.pack(window, threading.Event())
+            files.append(packed.packs.take_file())
+            packer.done(packed)
+        assert len(files) > 2
+        assert len(set(map(id, files))) == 1
+        packer.abandon()
+        assert len(os.listdir("/proc/self/fd")) == before
+    packer.close()
 
 
 def test_windows_are_kept_as_far_as_they_fit_until_another_generation(table, values, tmp_path):

@@ -97,3 +97,24 @@ def test_short_writes_and_reads_go_on(tmp_path, monkeypatch):
     packs.read_into(0, out)
     np.testing.assert_array_equal(out.view(np.uint8), rows.view(np.uint8))
     packs.close()
+
+
+@pytest.mark.parametrize("sizes", [[2, 7], [1], [12, 0, 3]])
+def test_packs_may_have_the_file_of_earlier_ones(tmp_path, monkeypatch, sizes):
+    earlier = Packs(tmp_path, [3, 5], STRIDE)
+    for pack, count in enumerate([3, 5]):
+        earlier.append(pack, records(count))
+    taken, more, fewer = [], os.posix_fallocate, os.ftruncate
+    monkeypatch.setattr(os, "posix_fallocate", lambda fd, at, size: (taken.append(size), more(fd, at, size)))
+    monkeypatch.setattr(os, "ftruncate", lambda fd, size: (taken.append(size), fewer(fd, size)))
+    packs, before = Packs(tmp_path, sizes, STRIDE, earlier.take_file()), len(os.listdir("/proc/self/fd"))
+    assert taken == [sum(sizes) * STRIDE]
+    assert os.fstat(packs.take_file()._descriptor).st_size == sum(sizes) * STRIDE
+    rows = [records(count) + 1 for count in sizes]
+    for pack, each in enumerate(rows):
+        packs.append(pack, each)
+    for pack, each in enumerate(rows):
+        packs.read_into(pack, out := np.empty_like(each))
+        np.testing.assert_array_equal(out.view(np.uint8), each.view(np.uint8))
+    packs.close()
+    assert len(os.listdir("/proc/self/fd")) == before - 1
