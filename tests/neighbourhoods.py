@@ -10,19 +10,23 @@ from marius_lite.nn.encoders import LayerGraph
 
 @dataclass
 class Graph:
-    """``edges``: (2, e) int64, source and target, targets ascending; ``rel``: (e,) int64."""
+    """``edges``: (2, e) int64, source and target, targets ascending; ``rel``: (e,) int64; ``factors``: (e,) float32 or None."""
 
     nodes: int
     edges: np.ndarray
     rel: np.ndarray
+    factors: np.ndarray | None = None
 
     @classmethod
-    def random(cls, rng, nodes, edges, relations=1, loops=True):
+    def random(cls, rng, nodes, edges, relations=1, loops=True, weighs=False):
         ends = rng.integers(0, nodes, (2, edges)) if nodes else np.zeros((2, 0), np.int64)
         if not loops:
             ends = ends[:, ends[0] != ends[1]]
         ends = ends[:, np.lexsort(ends)]
-        return cls(nodes, ends, rng.integers(0, relations, ends.shape[1]))
+        factors = rng.uniform(0, 3, ends.shape[1]) * (rng.random(ends.shape[1]) < 0.7) if weighs else None
+        return cls(
+            nodes, ends, rng.integers(0, relations, ends.shape[1]), None if factors is None else factors.astype(np.float32)
+        )
 
     @property
     def edge_index(self):
@@ -38,14 +42,15 @@ class Graph:
 
     @property
     def degrees(self):
-        """In-degrees, loops left out."""
-        others = self.edges[1][self.edges[0] != self.edges[1]]
-        return torch.from_numpy(np.bincount(others, minlength=self.nodes).astype(np.float32))
+        """In-degrees, or sums of factors, loops left out."""
+        others = self.edges[0] != self.edges[1]
+        factors = None if self.factors is None else self.factors[others]
+        return torch.from_numpy(np.bincount(self.edges[1][others], factors, self.nodes).astype(np.float32))
 
     def sample(self, seeds, fanouts, rng=None, dtype=torch.int32):
         """(nodes, LayerGraph): -1 takes all neighbours, any other fanout that many without replacement."""
         nodes, local = list(seeds), {node: i for i, node in enumerate(seeds)}
-        hop_nodes, hop_edges, indptr, indices, rel = [len(nodes)], [], [0], [], []
+        hop_nodes, hop_edges, indptr, indices, edges = [len(nodes)], [], [0], [], []
         start = 0
         for fanout in fanouts:
             stop = len(nodes)
@@ -59,7 +64,7 @@ class Graph:
                         local[source] = len(nodes)
                         nodes.append(source)
                     indices.append(local[source])
-                    rel.append(int(self.rel[edge]))
+                    edges.append(edge)
                 indptr.append(len(indices))
             hop_edges.append(len(indices) - sum(hop_edges))
             hop_nodes.append(len(nodes) - stop)
@@ -69,9 +74,10 @@ class Graph:
             tuple(hop_nodes),
             torch.tensor(indptr),
             torch.tensor(indices, dtype=dtype),
-            torch.tensor(rel),
+            torch.from_numpy(self.rel[np.array(edges, int)]),
             self.degrees[nodes],
             tuple(hop_edges),
+            None if self.factors is None else torch.from_numpy(self.factors[np.array(edges, int)]),
         )
 
 

@@ -61,7 +61,8 @@ void neighbour_sum_backward(Strided<const X> grad, In<std::int64_t> indptr, In<I
 
 template <class Id>
 void add_block(Strided<const float> block, std::int64_t first, In<std::int64_t> indptr, In<Id> sources, In<float> of_targets,
-               Out<std::int64_t> next, Out<float, 2> sums, Maybe<float> of_sources, std::int64_t without, int threads) {
+               Out<std::int64_t> next, Out<float, 2> sums, Maybe<float> of_sources, std::int64_t without, Maybe<float> of_edges,
+               int threads) {
     const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
     require(indptr.shape(0) >= 1, "add_block: indptr is empty");
     const std::size_t targets = indptr.shape(0) - 1;
@@ -69,20 +70,23 @@ void add_block(Strided<const float> block, std::int64_t first, In<std::int64_t> 
             "add_block: of_targets, next and sums must have a number or a row for each target");
     require(sums.shape(1) <= block.shape(1), "add_block: sums must have no more columns than the block");
     require(!of_sources || of_sources->shape(0) == block.shape(0), "add_block: of_sources must have a number for each row");
-    marius::add_block<Id>({indptr.data(), size(targets), sources.data(), size(sources.shape(0))}, rows_of(block, "block"), first,
-                          {of_targets.data(), of_sources ? of_sources->data() : nullptr, without}, next.data(),
-                          {sums.data(), size(targets), size(sums.shape(1))}, size(sums.shape(1)), threads);
+    require(!of_edges || of_edges->shape(0) == sources.shape(0), "add_block: of_edges must have a number for each source");
+    marius::add_block<Id>(
+        {indptr.data(), size(targets), sources.data(), size(sources.shape(0))}, rows_of(block, "block"), first,
+        {of_targets.data(), of_sources ? of_sources->data() : nullptr, without, of_edges ? of_edges->data() : nullptr},
+        next.data(), {sums.data(), size(targets), size(sums.shape(1))}, size(sums.shape(1)), threads);
 }
 
 template <class Id> void bind_add_block(nb::module_& m) {
     m.def(
         "add_block", &add_block<Id>, "block"_a.noconvert(), "first"_a, "indptr"_a.noconvert(), "sources"_a.noconvert(),
         "of_targets"_a.noconvert(), "next"_a.noconvert(), "sums"_a.noconvert(), "of_sources"_a.noconvert() = nb::none(),
-        "without"_a = -1, "threads"_a = 0,
+        "without"_a = -1, "of_edges"_a.noconvert() = nb::none(), "threads"_a = 0,
         "Add to sums, float32 (t, d), the rows of the nodes first, first + 1, ... in block, float32 (n, w), d <= w: of_targets[t] "
         "* of_sources[n] times, for each edge of t from them. sources: node ids, ascending in each list; next: int64 (t,), the "
         "edges from which on lists go on, moved on. Blocks must come in order. without: the node of target 0, where edges from "
-        "a node to itself are left out. The same bits however nodes are cut into blocks.",
+        "a node to itself are left out. of_edges: float32 (edges,), numbers that each edge counts besides. The same bits however nodes "
+        "are cut into blocks.",
         Release());
 }
 

@@ -48,7 +48,8 @@ template <class Id> struct BlockPass {
             if (at >= block.count) break;
             if (factors.without >= 0 && first + at == factors.without + t) continue;
             terms.rows.push_back(block.at(at));
-            terms.weights.push_back(factors.of_sources ? factors.of_targets[t] * factors.of_sources[at] : factors.of_targets[t]);
+            const float ends = factors.of_sources ? factors.of_targets[t] * factors.of_sources[at] : factors.of_targets[t];
+            terms.weights.push_back(factors.of_edges ? ends * factors.of_edges[next] : ends);
         }
         return next;
     }

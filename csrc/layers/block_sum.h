@@ -15,12 +15,14 @@ template <class Id> struct AscendingLists {
     std::int64_t edges;
 };
 
-// What the row of a source counts in the sum of a target: the product of both factors. of_sources: (block), or null: all 1.
+// What the row of a source counts in the sum of a target: the product of both factors, and of the edge's. of_sources: (block),
+// of_edges: (edges), or null: all 1.
 // without: the node id of target 0, where edges from a node to itself do not count; else -1.
 struct Factors {
     const float* of_targets;
     const float* of_sources = nullptr;
     std::int64_t without = -1;
+    const float* of_edges = nullptr;
 };
 
 // Adds to the sums of targets the rows of a block of nodes, whose ids begin with `first`. next[t]: the first edge of t whose

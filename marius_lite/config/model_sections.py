@@ -76,6 +76,13 @@ class ModelSection(Section):
     diagonal: NonNegativeFloat = Field(
         0.0, description="how many times more gcn adds a node's own weighted row: Cluster-GCN's diagonal enhancement lambda"
     )
+    weight_unit: NonNegativeFloat | Auto = Field(
+        "auto",
+        description="the weight of an edge that counts as one neighbour (gcn, sage, sgc, sign): weights are divided by it, sage "
+        "takes the mean of neighbours by them, and gcn also sums them where it counts edges, as for a node itself, which counts "
+        "one. 0: all edges count alike. auto: the mean weight, where edges have weights of 0 or more and classes of nodes are "
+        "learned; else 0",
+    )
     norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
     residual: bool = Field(False, description="add a layer's input to its output; it is projected where the widths differ")
     decoder: Annotated[str, NameOf(DECODERS)] = Field(

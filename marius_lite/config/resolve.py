@@ -126,7 +126,7 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
             "lists": found.lists,
             "edge_dropout": edge_dropout(config),
         },
-        "model": {"inputs": inputs_of(config, facts)},
+        "model": {"inputs": inputs_of(config, facts), "weight_unit": value(config.model.weight_unit, 0.0)},
         "regularizer": {"weight": regularizer_weight(config, facts)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}

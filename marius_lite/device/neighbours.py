@@ -54,8 +54,8 @@ class DeviceNeighbours:
         for k, (row, lists) in resident.items():
             if k not in self._pinned:
                 self._pinned[k] = []
-                self._lists[k, :3] = [self._pin(k, array) for array in (lists.indptr, lists.sources, lists.rel)]
-                self.with_rel = lists.rel is not None
+                self._lists[k, :3] = [self._pin(k, array) for array in (lists.indptr, lists.sources, lists.carried)]
+                self.with_rel = lists.carried is not None
             self._lists[k, 3] = row
 
     def leave(self, staying: Collection[int]) -> None:

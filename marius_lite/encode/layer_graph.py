@@ -14,7 +14,8 @@ def graph_arrays(sample: NeighbourSample, lists: AnyLists) -> Arrays:
     """Return the arrays that `layer_graph` needs. ``lists``: those of the sample; they give true degrees if they have them."""
     arrays: dict[str, np.ndarray] = {"indptr": sample.indptr, "indices": sample.indices}
     if sample.rel is not None:
-        arrays["edge_rel"] = sample.rel.view(np.int32)
+        weighs = lists.weighs
+        arrays["edge_factors" if weighs else "edge_rel"] = sample.rel.view(np.float32 if weighs else np.int32)
     if lists.with_degrees:
         arrays["degrees"] = lists.degrees(sample.rows)
     return arrays
@@ -22,7 +23,7 @@ def graph_arrays(sample: NeighbourSample, lists: AnyLists) -> Arrays:
 
 def layer_graph(sample: NeighbourSample, arrived: Arrived, arrays: Arrays) -> LayerGraph:
     """Return the encoder's graph, once the ``arrays`` of `graph_arrays` have arrived."""
-    rel, degrees = (arrived.tensor(name) if name in arrays else None for name in ("edge_rel", "degrees"))
+    rel, degrees, factors = (arrived.tensor(name) if name in arrays else None for name in ("edge_rel", "degrees", "edge_factors"))
     return LayerGraph(
         tuple(sample.hop_nodes.tolist()),
         arrived.tensor("indptr"),
@@ -30,4 +31,5 @@ def layer_graph(sample: NeighbourSample, arrived: Arrived, arrays: Arrays) -> La
         None if rel is None else rel.long(),
         degrees,
         tuple(sample.hop_edges.tolist()),
+        factors,
     )

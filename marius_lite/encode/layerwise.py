@@ -22,6 +22,7 @@ from marius_lite.evaluate.layer_pass import RowsOfPartition
 from marius_lite.graph.adjacency import Adjacency, PartitionLists
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.gathered import GatheredDataset
+from marius_lite.graph.inputs import lists_read
 from marius_lite.nn.allocator import give_back
 from marius_lite.nn.encoders import Layered
 from marius_lite.nn.encoders.base import Encoder
@@ -84,8 +85,10 @@ class Layers:
 
     def __init__(self, dataset: Dataset, config: Config, encoder: Encoder | Propagated, classes: int, folder: Path):
         self._dataset, self._config, self._encoder, self._classes, self._folder = dataset, config, encoder, classes, folder
-        assert dataset.adjacency is not None
-        self._degrees = true_degrees(dataset.adjacency, dataset.partitioning) if encoder.degrees else None
+        lists = lists_read(dataset, config)
+        assert lists is not None
+        self._lists = lists
+        self._degrees = true_degrees(lists, dataset.partitioning) if encoder.degrees else None
         self._reached: tuple[GatheredDataset, RowModel] | None = None
 
     def at(self, layer: int, check: Callable[[], object] = lambda: None) -> tuple[GatheredDataset, RowModel]:
@@ -111,8 +114,7 @@ class Layers:
             data, layer = before
             assert isinstance(layer, RowLayer)
             rows = MappedRows(data, layer)
-        assert dataset.adjacency is not None
-        lists = _Checked(dataset.adjacency, check)
+        lists = _Checked(self._lists, check)
         give_back()  # the buffers in which the layer before was trained
         table = infer(gathering, rows, lists, dataset.partitioning, inference_bytes(config), path, self._degrees)
         files.remove_tree(self._folder / f"layer-{place - 1}")
@@ -136,7 +138,7 @@ class _Checked:
 
     def __init__(self, lists: Adjacency, check: Callable[[], object]):
         self._lists, self._check = lists, check
-        self.edges = lists.edges
+        self.edges, self.weighs = lists.edges, lists.weighs
 
     def read(self, k: int, *, relations: bool = True) -> PartitionLists:
         self._check()

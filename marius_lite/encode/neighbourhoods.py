@@ -17,6 +17,7 @@ from marius_lite.device.neighbours import DeviceNeighbours
 from marius_lite.errors import RunError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.fanouts import Fanout, hop_fanouts
+from marius_lite.graph.inputs import lists_read
 from marius_lite.log import log
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 from marius_lite.sampling.node_batches import Ids
@@ -143,13 +144,13 @@ class Neighbourhoods:
 
 def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, config: Config, degrees: bool) -> Neighbourhoods:
     """Open the dataset's in-edge lists and the samplers of an encoder. ``degrees``: whether it asks for true in-degrees."""
-    assert dataset.adjacency is not None
+    adjacency, weighted = lists_read(dataset, config), config.sampling.weighted
+    assert adjacency is not None
     device = config.sampling.device
     on_device = accelerator is not None and device != "cpu"
     if on_device and device == "auto" and not verified.GPUS:
         on_device = False
         say("on the CPU: the GPU's sampler is not chosen before it has run on a GPU")
-    adjacency, weighted = dataset.adjacency, config.sampling.weighted
     lists: AnyLists = (
         ListsOnDisk(adjacency, degrees, weighted)
         if config.sampling.lists == "disk"

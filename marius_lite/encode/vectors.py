@@ -17,7 +17,7 @@ from marius_lite.encode.normalization import normalization
 from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.inputs import features_read
+from marius_lite.graph.inputs import features_read, lists_read
 from marius_lite.nn.encoders import AnyEncoder, Layered, whole_graph_reason
 from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.storage.buffer import PartitionBuffer
@@ -70,7 +70,7 @@ def write_vectors(dataset: Dataset, config: Config, encoder: Inferred, table: Ro
             f"`model.encoder` {config.model.encoder} {whole_graph_reason(encoder.module)}: choose sage, gcn, gat, "
             "rgcn or a model of torch_geometric for what is to be evaluated or exported"
         )
-    adjacency = dataset.adjacency
+    adjacency = lists_read(dataset, config)
     assert adjacency is not None
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
     inputs = InputRows(dataset, config, table)

@@ -42,7 +42,8 @@ class ChunkedPass(LayerPass):
     def _chunks(self, k: int, lists: ListsOfPartition) -> Iterator[Chunk]:
         """Yield chunks of consecutive destinations, each as large as fits in memory."""
         ids, indptr = self.partitioning.range(k), lists.indptr
-        taken = indptr.nbytes + lists.sources.nbytes + (0 if lists.rel is None else lists.rel.nbytes)
+        each = (indptr, lists.sources, lists.rel, lists.factors)
+        taken = sum(array.nbytes for array in each if array is not None)
         first = 0
         while first < len(ids):
             low, high = first, len(ids)  # the chunk up to low fits; one beyond high does not
@@ -83,6 +84,8 @@ class ChunkedPass(LayerPass):
         start = chunk.first - self.partitioning.range(k).start
         indptr = lists.indptr[start : start + count + 1] - chunk.start
         rel = None if lists.rel is None else lists.rel[chunk.start : chunk.stop].astype(np.int64)
-        parts = (None if part is None else torch.from_numpy(part).to(self._device) for part in (indptr, local, rel, degrees))
+        factors = None if lists.factors is None else lists.factors[chunk.start : chunk.stop]
+        arrays = (indptr, local, rel, degrees, factors)
+        parts = (None if part is None else torch.from_numpy(part).to(self._device) for part in arrays)
         combine = self.encoder.layer if self.encoder.early_width(self.layer) is None else self.encoder.late
         return combine(self.layer, torch.from_numpy(x).to(self._device), Block(*parts))  # type: ignore[arg-type]

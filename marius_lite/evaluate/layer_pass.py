@@ -40,10 +40,15 @@ class ListsOfPartition(Protocol):
     def sources(self) -> npt.NDArray[Any]: ...
     @property
     def rel(self) -> npt.NDArray[Any] | None: ...
+    @property
+    def factors(self) -> npt.NDArray[np.float32] | None: ...
 
 
 class InEdgeReader(Protocol):
-    """In-edges, read by partition of their destinations."""
+    """In-edges, read by partition of their destinations. ``weighs``: whether they have factors."""
+
+    @property
+    def weighs(self) -> bool: ...
 
     def read(self, k: int, *, relations: bool = True) -> ListsOfPartition: ...
     def edges(self, k: int) -> int:

@@ -28,6 +28,8 @@ BLOCK_SHARE = 64
 LEAST_BLOCK, LARGEST_BLOCK = 512 << 10, 64 << 20
 PART_BYTES = 1 << 20
 """Bytes of rows that are mapped at a time. Results must not depend on the memory, so it is always as many."""
+TINY = 1e-30
+"""What nodes divide by whose edges count nothing."""
 PART_COPIES = 10
 """How many times so much it takes to map a part and to write its results, and what direct reads copy at the ends."""
 
@@ -36,7 +38,8 @@ PART_COPIES = 10
 class Accumulator:
     """The sums of some consecutive nodes of partition ``k``, from node id ``first`` on.
 
-    ``indptr``, ``sources``: their in-edges. ``next``: for each, the first of its edges that is not added yet.
+    ``indptr``, ``sources``, ``of_edges``: their in-edges, and what each counts; None where all count alike. ``next``: for each
+    node, the first of its edges that is not added yet.
     """
 
     k: int
@@ -46,6 +49,7 @@ class Accumulator:
     next: npt.NDArray[np.int64]
     factors: npt.NDArray[np.float32]
     sums: npt.NDArray[np.float32]
+    of_edges: npt.NDArray[np.float32] | None = None
 
 
 class SummedPass(LayerPass):
@@ -56,6 +60,7 @@ class SummedPass(LayerPass):
         width = self.encoder.summed_width(self.layer)
         assert width is not None
         self._width = width
+        self._weighs = self.adjacency.weighs
         self._step = max(1, PART_BYTES // (4 * max(self.before.width, width, self.encoder.widths[self.layer])))
         with _InOrder(self.after) as write:
             for group in self._groups():
@@ -94,7 +99,7 @@ class SummedPass(LayerPass):
     def _bytes(self, nodes: int, edges: int) -> int:
         """Return the bytes of sums, lists, places in them and factors."""
         wide = 8 if self.partitioning.nodes > 1 << 32 else 4
-        return nodes * (4 * self._width + 8 + 8 + 4) + edges * wide
+        return nodes * (4 * self._width + 8 + 8 + 4) + edges * (wide + 4 * self._weighs)
 
     def _parts(self, k: int, lists: ListsOfPartition, free: int) -> Iterator[tuple[int, int]]:
         """Yield [first, last) of parts of a partition that fit beside its lists. Raises UserError where one node does not."""
@@ -109,14 +114,18 @@ class SummedPass(LayerPass):
     def _of(self, k: int, lists: ListsOfPartition, first: int, last: int) -> Accumulator:
         indptr, start = lists.indptr[first : last + 1], int(lists.indptr[first])
         ids = self.partitioning.range(k).start + first
-        if self.degrees is None:
+        of_edges = None if lists.factors is None else lists.factors[start : int(indptr[-1])]
+        if self.degrees is None and of_edges is not None:
+            totals = np.bincount(np.repeat(np.arange(last - first), np.diff(indptr)), of_edges, last - first)
+            factors = (1 / totals.clip(TINY)).astype(np.float32)
+        elif self.degrees is None:
             factors = (1 / np.diff(indptr).clip(1)).astype(np.float32)
         else:
             factors = _scale(self.degrees[ids : ids + last - first])
         pages = own_pages_of(max(1, (last - first) * self._width) * 4)  # pieces of the heap would leave holes
         sums = pages.view(np.float32)[: (last - first) * self._width].reshape(last - first, self._width)
         sources = lists.sources[start : int(indptr[-1])]
-        return Accumulator(k, ids, indptr - start, sources, indptr[:-1] - start, factors, sums)
+        return Accumulator(k, ids, indptr - start, sources, indptr[:-1] - start, factors, sums, of_edges)
 
     def _add(self, group: list[Accumulator]) -> None:
         """Add the rows of all nodes to the sums of a group."""
@@ -126,7 +135,7 @@ class SummedPass(LayerPass):
                 for nodes in group:
                     without = -1 if self.degrees is None else nodes.first
                     lists = (nodes.indptr, nodes.sources, nodes.factors, nodes.next, nodes.sums)
-                    add_block(rows, first, *lists, of_sources, without)
+                    add_block(rows, first, *lists, of_sources, without, nodes.of_edges)
 
     def _finish(self, nodes: Accumulator, write: _InOrder) -> None:
         """Write the results of nodes whose sums are complete."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,12 +46,19 @@ class PartitionLists:
     ``sources``: node ids, uint32 or uint64 (edges,), ascending inside a list. Parallel edges repeat them.
     ``rel``: the edges' relation ids, uint32 (edges,). None where there is one relation.
     ``weights``: the edges' weights, float32 (edges,). None where edges have none, or they were not asked for.
+    ``factors``: what neighbours count, float32 (edges,). None where all count alike.
     """
 
     indptr: npt.NDArray[np.int64]
     sources: npt.NDArray[Any]
     rel: npt.NDArray[np.uint32] | None
     weights: npt.NDArray[np.float32] | None = None
+    factors: npt.NDArray[np.float32] | None = None
+
+    @property
+    def carried(self) -> npt.NDArray[np.uint32] | None:
+        """The 32 bits that samplers hand on with each edge: of its factor where it has one, else of its relation."""
+        return self.rel if self.factors is None else self.factors.view(np.uint32)
 
 
 class Adjacency:
@@ -59,8 +67,10 @@ class Adjacency:
     ``has_weights``: whether edges have weights. ``checked``: the dataset's files, which check where the lists begin and what
     their checksums are. It is None while preprocess makes them. ``edges``: where the lists in the folder are those of the first
     segment of the training edges alone, all of these. What other segments have is then merged into lists that are read.
-    ``as_written``: whether edges that were removed later are read too.
+    ``as_written``: whether edges that were removed later are read too. ``unit``: see `weighing`.
     """
+
+    unit = 0.0
 
     def __init__(
         self,
@@ -86,9 +96,20 @@ class Adjacency:
         """The lists that are in the folder, with edges that were removed later."""
         return Adjacency(self.folder, self._stored, 1 + self.has_relations, self.has_weights, self._checked, as_written=True)
 
+    def weighing(self, unit: float) -> Adjacency:
+        """Return the same lists with weights divided by ``unit`` as factors, and without relations."""
+        other = copy.copy(self)
+        other.unit = unit
+        return other
+
+    @property
+    def weighs(self) -> bool:
+        """Whether lists are read with factors."""
+        return self.unit > 0
+
     def edge_bytes(self, weights: bool = False) -> int:
         """Return the bytes of one in-edge: its source, its relation where there are several, its ``weights`` where it is read."""
-        return source_dtype(self.partitioning.nodes).itemsize + 4 * self.has_relations + 4 * weights
+        return source_dtype(self.partitioning.nodes).itemsize + 4 * (self.has_relations or self.weighs) + 4 * weights
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
@@ -143,15 +164,28 @@ class Adjacency:
         """Read the lists of partition k's nodes, past the page cache. ``weights``, ``relations``: whether to read those too.
 
         ``own_pages``: whether each array gets memory pages of its own, so that it can be pinned. Raises UserError where the bytes
-        are not those that preprocess wrote.
+        are not those that preprocess wrote, and for weights that cannot be factors.
         """
-        named = relations and self.has_relations
-        arrays = ("indptr", "sources", *(["rel"] if named else []), *(["weight"] if weights else []))
+        named = relations and self.has_relations and not self.weighs
+        arrays = ("indptr", "sources", *(["rel"] if named else []), *(["weight"] if weights or self.weighs else []))
         if self._later is None and self.holes is None:
             found = {name: self._read(k, name, self._empty(name, *self._range(k, name), own_pages)) for name in arrays}
         else:
             found = self._merged(k, arrays, self._later or (), own_pages)
+        if self.weighs:
+            return PartitionLists(found["indptr"], found["sources"], None, None, self._factors(k, found["weight"]))
         return PartitionLists(found["indptr"], found["sources"], found.get("rel"), found.get("weight"))
+
+    def _factors(self, k: int, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Divide weights by the unit, where they are. Raises UserError for one below 0, or above all numbers."""
+        if len(weights) and not (weights.min() >= 0 and weights.max() < np.inf):
+            raise UserError(
+                f"{self.folder}: the edges into partition {k} have weights from {weights.min()} to {weights.max()}: "
+                "`model.weight_unit` takes finite weights of 0 or more: set it to 0, so that all edges count alike, or "
+                "preprocess edges with such weights"
+            )
+        weights /= np.float32(self.unit)
+        return weights
 
     def _range(self, k: int, array: str) -> tuple[int, int]:
         """Return where the entries of partition k are in one of the stored ARRAYS."""

@@ -13,8 +13,9 @@ from marius_lite.config.tasks import TASKS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.likeness import likeness
-from marius_lite.graph.node_defaults import by_relation, more_hops, node_settings, say_directions
+from marius_lite.graph.node_defaults import by_relation, by_weight, more_hops, node_settings, say_directions
 from marius_lite.graph.symmetry import directions
+from marius_lite.graph.weight_unit import mean_weight
 from marius_lite.log import log
 
 DECODER = "model.decoder="
@@ -36,6 +37,7 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
         if seen is not None:
             say_directions(seen)
             hops = by_relation(over, seen) or more_hops(str(file), over, seen)
+            hops += by_weight(over, seen)
     config = load(file, [*_decoder(dataset, file, over), *node_settings(dataset, str(file), over), *hops, *sets])
     if str(file) == WITHOUT_BIASES and dataset.manifest.relations <= 1 and not config.model.biases:
         log.warning(
@@ -105,7 +107,11 @@ def shape_of(dataset: Dataset, encoded: bool = False, seen: Tried | None = None)
 
 def linear_models(dataset: Dataset) -> Tried | None:
     """Try linear models where nodes have features and classes, see `graph.hops`."""
-    return tried(dataset, directions(dataset).undirected) if _classified(dataset) else None
+    if not _classified(dataset):
+        return None
+    lists = dataset.adjacency
+    unit = mean_weight(lists) if lists is not None and lists.has_weights else None
+    return tried(dataset, directions(dataset).undirected, unit)
 
 
 def _classified(dataset: Dataset) -> bool:

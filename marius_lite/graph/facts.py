@@ -12,6 +12,7 @@ from marius_lite.config.sizes import LISTED_NODE_BYTES
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.fanouts import hop_fanouts
+from marius_lite.graph.inputs import lists_read
 from marius_lite.storage.record import record_of
 
 EDGE_BYTES = 40
@@ -62,19 +63,26 @@ def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:
         features=features.stride if features else 0,
         feature_width=features.width if features else 0,
         lists=list_bytes(dataset, config),
-        merging=dataset.adjacency.merging_bytes(config.sampling.weighted) if dataset.adjacency else 0,
+        merging=dataset.adjacency.merging_bytes(config.sampling.weighted or config.model.weight_unit not in ("auto", 0))
+        if dataset.adjacency
+        else 0,
         all_lists=all_list_bytes(dataset, config),
     )
 
 
 def list_bytes(dataset: Dataset, config: Config) -> int:
     """Return the bytes of the in-edges of the largest partition. Raises UserError where they, or their weights, are missing."""
-    adjacency = dataset.adjacency
+    adjacency = lists_read(dataset, config)
     if adjacency is None:
         raise UserError(f"{dataset.path}: `model.encoder` needs a dataset preprocessed with --adjacency in")
     if config.sampling.weighted and not adjacency.has_weights:
         raise UserError(
             f"{dataset.path}: `sampling.weighted` is true, but its edges have no weights: preprocess edges with "
+            "weights, or leave it out"
+        )
+    if adjacency.weighs and not adjacency.has_weights:
+        raise UserError(
+            f"{dataset.path}: `model.weight_unit` is {adjacency.unit}, but its edges have no weights: preprocess edges with "
             "weights, or leave it out"
         )
     edges = int(adjacency.held.max(initial=0))
@@ -83,7 +91,7 @@ def list_bytes(dataset: Dataset, config: Config) -> int:
 
 def all_list_bytes(dataset: Dataset, config: Config) -> int:
     """Return the bytes of the in-edges of all partitions."""
-    adjacency, p = dataset.adjacency, dataset.partitioning
+    adjacency, p = lists_read(dataset, config), dataset.partitioning
     assert adjacency is not None
     edges = int(adjacency.held.sum())
     return edges * adjacency.edge_bytes(config.sampling.weighted) + (p.nodes + p.partitions) * LISTED_NODE_BYTES

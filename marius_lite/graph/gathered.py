@@ -27,7 +27,7 @@ class GatheredDataset(Dataset):
 class NoEdges:
     """In-edge lists that are empty. See `graph.adjacency.Adjacency`."""
 
-    has_relations = has_weights = False
+    has_relations = has_weights = weighs = False
 
     def __init__(self, partitioning: Partitioning):
         self.partitioning = partitioning

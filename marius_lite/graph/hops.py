@@ -45,6 +45,7 @@ class Tried:
     hops. ``mixed``: by the features after 1, 2, ... hops of GCN. ``turned``: the best of the last two where edges lead both ways;
     None where they do so already. ``related``: as ``apart``, but with the neighbours of each relation apart from the
     others'; None where there is one relation, or too many. ``noise``: a difference below which two shares are alike.
+    ``unweighted``: the best of ``own``, ``apart`` and ``mixed`` where all edges count alike; None where they do in these too.
     """
 
     own: float
@@ -53,6 +54,7 @@ class Tried:
     turned: float | None
     related: float | None
     noise: float
+    unweighted: float | None = None
 
     @property
     def best(self) -> float:
@@ -62,31 +64,40 @@ class Tried:
     @property
     def unlike(self) -> bool | None:
         """Whether a node must be told from its neighbours. None where neither is clearly better."""
-        difference = max(self.own, self.apart) - max(self.mixed)
-        return None if abs(difference) <= self.noise else difference > 0
+        apart, mixed = max(self.own, self.apart), max(self.mixed)
+        return self._clear(apart, mixed) or (False if self._clear(mixed, apart) else None)
+
+    def _clear(self, more: float, less: float) -> bool:
+        """Return whether one share is clearly above another."""
+        return more - less > self.noise
 
     @property
     def hops(self) -> int:
         """The least hops that are hardly worse than any. 2 unless more of them leave clearly fewer wrong answers."""
         two, best = self.mixed[1], max(self.mixed[1:])
-        if best - two <= max(self.noise, FEWER * (1 - two)):
+        if not self._clear(best, two) or best - two <= FEWER * (1 - two):
             return 2
         return next(hop for hop, share in enumerate(self.mixed[1:], start=2) if share >= best - self.noise / 2)
 
     @property
+    def better_unweighted(self) -> bool:
+        """Whether neighbours clearly say more where all edges count alike, whatever their weights."""
+        return self.unweighted is not None and self._clear(self.unweighted, self.best)
+
+    @property
     def better_turned(self) -> bool:
         """Whether edges in both directions say clearly more."""
-        return self.turned is not None and self.turned > max(self.best, self.related or 0.0) + self.noise
+        return self.turned is not None and self._clear(self.turned, max(self.best, self.related or 0.0))
 
     @property
     def better_related(self) -> bool:
         """Whether the neighbours of each relation say clearly more apart from the others'."""
-        return self.related is not None and self.related > self.best + self.noise
+        return self.related is not None and self._clear(self.related, self.best)
 
 
-def tried(dataset: Dataset, undirected: bool) -> Tried | None:
-    """Try them. ``undirected``: whether edges are stored in both directions. None where the graph is too large, or there are too
-    few training and validation nodes.
+def tried(dataset: Dataset, undirected: bool, unit: float | None = None) -> Tried | None:
+    """Try them. ``undirected``: whether edges are stored in both directions. ``unit``: the weight of an edge that counts as one;
+    None where all count alike. None where the graph is too large, or there are too few training and validation nodes.
 
     Takes 30 bytes an edge and 6 KB a node at most. Raises UserError for a damaged dataset, RunError for a file that cannot be
     read.
@@ -100,15 +111,19 @@ def tried(dataset: Dataset, undirected: bool) -> Tried | None:
     train, valid = (_thinned(splits.nodes(name)) for name in ("train", "valid"))
     known, asked = _classes(dataset, train), _classes(dataset, valid)
     test = _Test(train, valid, known, asked)
-    lists = _lists(dataset)
+    lists = _lists(dataset, unit)
     rows = _rows(dataset)
     own, apart, mixed = test.of(rows), *_shares(test, rows, lists)
+    alike = None
+    if unit:
+        either, shares = _shares(test, rows, _lists(dataset))
+        alike = max(own, either, *shares)
     related = _related(test, rows, lists, size.relations) if size.relations > 1 else None
     turned = None
     if not undirected:
         either, shares = _shares(test, rows, lists.both())
         turned = max(either, *shares)
-    return Tried(own, apart, mixed, turned, related, max(LEAST, sqrt(0.5 / len(valid))))
+    return Tried(own, apart, mixed, turned, related, max(LEAST, sqrt(0.5 / len(valid))), alike)
 
 
 def _related(test: _Test, rows: Floats, lists: _Lists, relations: int) -> float | None:
@@ -134,14 +149,16 @@ def _shares(test: _Test, rows: Floats, lists: _Lists) -> tuple[float, tuple[floa
 
 @dataclass(frozen=True)
 class _Lists:
-    """In-edges: those of node t come from sources[indptr[t]:indptr[t + 1]]. ``rel``: their relations, where there are several."""
+    """In-edges: those of node t come from sources[indptr[t]:indptr[t + 1]]. ``rel``: their relations, where there are several.
+    ``factors``: what each counts; None where all count alike."""
 
     indptr: Ints
     sources: npt.NDArray[Any]
     rel: npt.NDArray[Any] | None = None
+    factors: Floats | None = None
 
     def of_relation(self, relation: int) -> _Lists:
-        """Return the lists with the edges of one relation alone."""
+        """Return the lists with the edges of one relation alone, which all count alike."""
         kept = self.rel == relation
         before = np.concatenate([[0], np.cumsum(kept)])
         return _Lists(before[self.indptr], self.sources[kept])
@@ -153,18 +170,27 @@ class _Lists:
         order = np.argsort(ends, kind="stable")
         counts = np.bincount(ends, minlength=len(self.indptr) - 1)
         sources = np.concatenate([self.sources, targets.astype(self.sources.dtype)])[order]
-        return _Lists(np.concatenate([[0], np.cumsum(counts)]), sources)
+        factors = None if self.factors is None else np.concatenate([self.factors, self.factors])[order]
+        return _Lists(np.concatenate([[0], np.cumsum(counts)]), sources, factors=factors)
 
     def means(self, rows: Floats) -> Floats:
         out: Floats = np.zeros_like(rows)
         for low, high, sums in self._sums(rows):
             out[low:high] = sums
-        out /= np.maximum(np.diff(self.indptr), 1).astype(np.float32)[:, None]
+        counts = self._counts()
+        out /= np.where(counts > 0, counts, 1).astype(np.float32)[:, None]
         return out
+
+    def _counts(self) -> npt.NDArray[Any]:
+        """Return what the edges of each node count together."""
+        counts = np.diff(self.indptr)
+        return (
+            counts if self.factors is None else np.bincount(np.repeat(np.arange(len(counts)), counts), self.factors, len(counts))
+        )
 
     def mixed(self, rows: Floats) -> Floats:
         """Return the rows after a hop of GCN: each node has an edge to itself, edges weigh by the degrees of both ends."""
-        roots: Floats = (1 / np.sqrt(np.diff(self.indptr) + 1)).astype(np.float32)[:, None]
+        roots: Floats = (1 / np.sqrt(self._counts() + 1)).astype(np.float32)[:, None]
         rows = rows * roots
         for low, high, sums in self._sums(rows.copy()):
             rows[low:high] += sums
@@ -181,7 +207,10 @@ class _Lists:
             sums = np.zeros((high - low, rows.shape[1]), np.float32)
             linked = np.diff(bounds) > 0
             if linked.any():
-                gathered = rows[self.sources[self.indptr[low] : self.indptr[high]]]
+                edges = slice(self.indptr[low], self.indptr[high])
+                gathered = rows[self.sources[edges]]
+                if self.factors is not None:
+                    gathered *= self.factors[edges, None]
                 sums[linked] = np.add.reduceat(gathered, bounds[:-1][linked], axis=0)
             yield low, high, sums
             low = high
@@ -231,12 +260,13 @@ def _classes(dataset: Dataset, nodes: Ints) -> Floats:
     return out
 
 
-def _lists(dataset: Dataset) -> _Lists:
+def _lists(dataset: Dataset, unit: float | None = None) -> _Lists:
     assert dataset.adjacency is not None
-    parts = [dataset.adjacency.read(k) for k in range(dataset.partitioning.partitions)]
+    parts = [dataset.adjacency.read(k, weights=unit is not None) for k in range(dataset.partitioning.partitions)]
     indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts]))])
     rel = None if parts[0].rel is None else np.concatenate([part.rel for part in parts if part.rel is not None])
-    return _Lists(indptr, np.concatenate([part.sources for part in parts]), rel)
+    weights = [part.weights for part in parts if part.weights is not None]
+    return _Lists(indptr, np.concatenate([part.sources for part in parts]), rel, np.concatenate(weights) / unit if unit else None)
 
 
 def _rows(dataset: Dataset) -> Floats:

@@ -15,8 +15,11 @@ def features_read(dataset: Dataset, config: Config) -> Features | None:
 
 
 def lists_read(dataset: Dataset, config: Config) -> Adjacency | None:
-    """The in-edge lists that a run samples from; None where it has no encoder."""
-    return dataset.adjacency if config.encodes else None
+    """The in-edge lists that a run samples from, with factors where weights of edges count; None where it has no encoder."""
+    lists, unit = dataset.adjacency, config.model.weight_unit
+    if not config.encodes or lists is None or unit in ("auto", 0):
+        return lists if config.encodes else None
+    return lists.weighing(float(unit))
 
 
 def feature_width(dataset: Dataset, config: Config) -> int:

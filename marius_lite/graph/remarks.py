@@ -12,9 +12,9 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
     """Return the parts of the dataset that the run does not use, one line each."""
     carried = manifest.edge_columns or ()
     said = {
-        "edges have weights, which this run does not use (with `sampling.weighted: true` encoders draw by them)": "weight"
-        in carried
-        and not config.sampling.weighted,
+        "edges have weights, which this run does not use (gcn, sage, sgc and sign do: `model.weight_unit`)": "weight" in carried
+        and not config.sampling.weighted
+        and config.model.weight_unit in ("auto", 0),
         "edges have times, which training does not use": "time" in carried,
         "nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`)": manifest.features
         is not None

@@ -24,5 +24,5 @@ def without_edges(graph: LayerGraph, probability: float) -> LayerGraph:
     indptr = before[graph.indptr]
     ends = torch.tensor(graph.hop_nodes[:-1]).cumsum(0)
     hop_edges = indptr[ends].diff(prepend=indptr[:1]).tolist()
-    rel = None if graph.rel is None else graph.rel[kept]
-    return replace(graph, indptr=indptr, indices=graph.indices[kept], rel=rel, hop_edges=tuple(hop_edges))
+    rel, factors = (None if each is None else each[kept] for each in (graph.rel, graph.factors))
+    return replace(graph, indptr=indptr, indices=graph.indices[kept], rel=rel, hop_edges=tuple(hop_edges), factors=factors)

@@ -18,7 +18,7 @@ from marius_lite.evaluate.layer_pass import IN_MEMORY_SHARE
 from marius_lite.evaluate.summed_pass import BLOCK_SHARE, LARGEST_BLOCK, LEAST_BLOCK
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.gathered import GatheredDataset
-from marius_lite.graph.inputs import input_width
+from marius_lite.graph.inputs import input_width, lists_read
 from marius_lite.nn.encoders.one_layer import RowLayer
 from marius_lite.prices.batches import batch_times
 from marius_lite.prices.disk import DiskRates
@@ -38,14 +38,20 @@ def widths_of(data: Dataset, config: Config) -> list[tuple[int, int]]:
 
 def groups(data: Dataset, config: Config, width: int) -> int:
     """Return how often a pass reads its rows: once for each group of nodes whose sums and lists fit in memory."""
-    lists, nodes, memory = data.adjacency, data.manifest.nodes, inference_bytes(config)
+    lists, nodes, memory = lists_read(data, config), data.manifest.nodes, inference_bytes(config)
     assert lists is not None
-    return max(1, -(-(nodes * (4 * width + 20) + int(lists.starts[-1]) * 4) // max(1, memory - _in_memory(data, config, width))))
+    return max(
+        1,
+        -(
+            -(nodes * (4 * width + 20) + int(lists.starts[-1]) * (4 + 4 * lists.weighs))
+            // max(1, memory - _in_memory(data, config, width))
+        ),
+    )
 
 
 def pass_bytes(data: Dataset, config: Config) -> int:
     """Return the bytes that all passes of a run read from disk: features or the rows before, lists, and rows that do not stay."""
-    nodes, lists, stored, total = data.manifest.nodes, data.adjacency, data.features, 0
+    nodes, lists, stored, total = data.manifest.nodes, lists_read(data, config), data.features, 0
     assert lists is not None
     assert stored is not None
     before = nodes * stored.table.stride
@@ -92,7 +98,7 @@ def _learned(data: Dataset, config: Config, memory: MemoryPlan, model: Any, laye
 
 def _added(data: Dataset, config: Config, width: int) -> float:
     """Return the seconds to add a node's row to the sums of all nodes. A partition takes from blocks all over the graph."""
-    lists, p = data.adjacency, data.partitioning
+    lists, p = lists_read(data, config), data.partitioning
     assert lists is not None
     found, step = lists.read(k := p.partitions // 2, relations=False), _block(config) // (4 * width)
     step = min(max(1, step), p.nodes)
@@ -102,7 +108,7 @@ def _added(data: Dataset, config: Config, width: int) -> float:
         before = np.concatenate([[0], np.cumsum(found.sources < first)])
         begins = found.indptr[:-1] + before[found.indptr[1:]] - before[found.indptr[:-1]]
         start = time.perf_counter()
-        add_block(rows[: p.nodes - first], first, found.indptr, found.sources, factors, begins, sums, None, -1)
+        add_block(rows[: p.nodes - first], first, found.indptr, found.sources, factors, begins, sums, None, -1, found.factors)
         seconds, done = seconds + time.perf_counter() - start, done + min(step, p.nodes - first)
         if seconds > SECONDS:
             break

@@ -25,6 +25,8 @@ class InLists(Protocol):
     def indptr(self) -> npt.NDArray[np.int64]: ...
     @property
     def sources(self) -> npt.NDArray[Any]: ...
+    @property
+    def factors(self) -> npt.NDArray[np.float32] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,9 @@ class NeighbourSample:
     ``nodes``, ``rows``: node ids and buffer rows, int64 (n,). ``hop_nodes``: how many nodes appear first at each hop, int32
     (hops + 1,). ``indptr``, ``indices``: the sampled in-edges of node i come from the local ids
     ``indices[indptr[i] : indptr[i + 1]]``; int64 (expanded + 1,) and int32 (edges,). ``rel``: the relations of these edges,
-    uint32 (edges,), None where there is one. ``hop_edges``: how many edges are sampled at each hop, int32 (hops,).
-    ``neighbours``: how many in-edges the expanded nodes have. ``missing``: how many of these have a source that is not resident.
+    uint32 (edges,), None where there is one; or the bits of factors, see `PartitionLists.carried`. ``hop_edges``: how
+    many edges are sampled at each hop, int32 (hops,). ``neighbours``: how many in-edges the expanded nodes have. ``missing``: how
+    many of these have a source that is not resident.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -66,8 +69,15 @@ def trees_of(sample: NeighbourSample) -> npt.NDArray[np.int32]:
 
 
 def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
-    """In-degrees of a partition's nodes, without self-loops, float32. ``first``: the node id of the first one."""
+    """In-degrees of a partition's nodes, without self-loops, float32. ``first``: the node id of the first one.
+
+    Where edges have factors, these are summed instead of counted.
+    """
     counts = np.diff(lists.indptr)
+    if lists.factors is not None:
+        targets = np.repeat(np.arange(len(counts)), counts)
+        others = lists.sources != targets + first
+        return np.bincount(targets[others], lists.factors[others], len(counts)).astype(np.float32)
     own = np.flatnonzero(lists.sources == np.repeat(np.arange(first, first + len(counts)), counts))
     loops = np.bincount(np.searchsorted(lists.indptr, own, side="right") - 1, minlength=len(counts))
     return (counts - loops).astype(np.float32)
@@ -108,7 +118,8 @@ class NeighbourLists:
     """The in-edge lists of the resident partitions. Those of the next step are read in the background.
 
     ``degrees``: in-degrees are kept too. ``weighted``: edges are drawn by their weights, which `Adjacency` must have.
-    ``own_pages``: each array is read into memory pages of its own, so that it can be pinned.
+    ``own_pages``: each array is read into memory pages of its own, so that it can be pinned. ``weighs``: whether samples have
+    the factors of edges.
     """
 
     def __init__(self, adjacency: Adjacency, degrees: bool = False, weighted: bool = False, own_pages: bool = False):
@@ -122,6 +133,7 @@ class NeighbourLists:
         self._degrees = np.zeros(0, np.float32)  # by buffer row
         self.with_degrees = degrees
         self._weighted, self._own_pages = weighted, own_pages
+        self.weighs = adjacency.weighs
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="adjacency")
 
     @property
@@ -158,7 +170,7 @@ class NeighbourLists:
         for k, row in base_rows.items():
             if k not in self._resident:
                 lists = self._coming.pop(k).result()
-                self._sampler.enter(k, row, lists.indptr, lists.sources, lists.rel, lists.weights)
+                self._sampler.enter(k, row, lists.indptr, lists.sources, lists.carried, lists.weights)
                 self._resident[k] = row, lists
                 if self.with_degrees:
                     self._keep_degrees(row, in_degrees(lists, k * self._adjacency.partitioning.rows))

@@ -39,6 +39,7 @@ class ListsOnDisk:
         kind = _native.NeighbourSampler if source_dtype(p.nodes) == np.uint32 else _native.WideNeighbourSampler
         self._sampler: Any = kind(p.rows, p.nodes, everywhere=True)
         self._adjacency, self._weighted, self.with_degrees = adjacency, weighted, degrees
+        self.weighs = adjacency.weighs
         self._degrees: npt.NDArray[np.float32] | None = None
         self._foreseen: dict[int, NeighbourSample] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="adjacency")
@@ -71,7 +72,7 @@ class ListsOnDisk:
         for _ in fanouts:
             needed = np.sum([grower.in_partitions for grower in growers], 0)
             for k, lists in self._read(np.flatnonzero(needed).tolist()):
-                self._sampler.enter(k, 0, lists.indptr, lists.sources, lists.rel, lists.weights)
+                self._sampler.enter(k, 0, lists.indptr, lists.sources, lists.carried, lists.weights)
                 self._sampler.draw(growers, k)
                 self._sampler.leave(k)
             self._sampler.close_hop(growers)

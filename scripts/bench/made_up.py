@@ -79,7 +79,9 @@ def stored_links(graph: Links, folder: Path) -> None:
 
 
 def stored_nodes(graph: Nodes, folder: Path) -> None:
-    np.save(folder / "edges.npy", graph.edges)
+    edges = graph.edges if graph.weights is None else np.column_stack([graph.edges, graph.weights.astype(float)])
+    columns = [] if graph.weights is None else ["--columns", "src,dst,weight"]
+    np.save(folder / "edges.npy", edges)
     np.save(folder / "x.npy", graph.x)
     np.save(folder / "y.npy", graph.y)
     ids: list[str | Path] = []
@@ -87,7 +89,9 @@ def stored_nodes(graph: Nodes, folder: Path) -> None:
         np.save(folder / f"{name}.npy", nodes)
         ids += [f"--{name}-nodes", folder / f"{name}.npy"]
     table = ["--features", folder / "x.npy", "--labels", folder / "y.npy"]
-    marius("preprocess", folder / "edges.npy", "--undirected", *table, *ids, "--output", folder / "dataset", "--partitions", "16")
+    both = [] if graph.one_way else ["--undirected"]
+    told = [*columns, *both, *table, *ids]
+    marius("preprocess", folder / "edges.npy", *told, "--output", folder / "dataset", "--partitions", "16", "--adjacency", "in")
 
 
 def trained(folder: Path, recipe: list[str], seed: int, to: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,15 @@ WIDTH = 64
 
 @dataclass
 class Nodes:
-    """A graph with features and classes. ``splits``: nodes to train on, validate and test. Edges are stored both ways."""
+    """A graph with features and classes. ``splits``: nodes to train on, validate and test. ``weights``: of edges, where they have
+    some. Edges are stored both ways, or, with ``one_way``, as they are."""
 
     edges: Array
     x: Array
     y: Array
     splits: list[Array]
+    weights: Array | None = None
+    one_way: bool = False
 
 
 def classed(
@@ -150,6 +153,33 @@ def hubs(seed: int) -> Nodes:
     return Nodes(np.stack([source, target], 1), x, y, np.split(rng.permutation(nodes), [500, 1500]))
 
 
+def weighted(seed: int) -> Nodes:
+    """Edges between nodes of a class weigh 3 to 10, others below 1. Features say little, and half of the edges lead anywhere."""
+    graph, rng = classed(seed, signal=1.0, same=0.4), np.random.default_rng(seed + 11)
+    alike = graph.y[graph.edges[:, 0]] == graph.y[graph.edges[:, 1]]
+    return replace(graph, weights=np.where(alike, rng.uniform(3, 10, len(alike)), rng.uniform(0, 1, len(alike))))
+
+
+def counted(seed: int) -> Nodes:
+    """Weights count messages: thousands of them among nodes of a class, hundreds otherwise."""
+    graph, rng = classed(seed, signal=1.0, same=0.4), np.random.default_rng(seed + 12)
+    alike = graph.y[graph.edges[:, 0]] == graph.y[graph.edges[:, 1]]
+    return replace(graph, weights=np.ceil(rng.lognormal(np.where(alike, 8, 5), 1)))
+
+
+def distances(seed: int) -> Nodes:
+    """Weights are distances: nodes of a class are near."""
+    graph, rng = classed(seed, signal=1.0, same=0.4), np.random.default_rng(seed + 13)
+    alike = graph.y[graph.edges[:, 0]] == graph.y[graph.edges[:, 1]]
+    return replace(graph, weights=rng.uniform(1, 5, len(alike)) * np.where(alike, 1, 10))
+
+
+def any_weight(seed: int) -> Nodes:
+    """Weights say nothing, and some are a hundred times as large as others."""
+    graph, rng = classed(seed, signal=1.0), np.random.default_rng(seed + 14)
+    return replace(graph, weights=rng.lognormal(0, 1.5, len(graph.edges)))
+
+
 NODES: dict[str, Callable[[int], Nodes]] = {
     "strong": lambda seed: classed(seed, signal=3.0),
     "weak": lambda seed: classed(seed, signal=1.0),
@@ -171,5 +201,9 @@ NODES: dict[str, Callable[[int], Nodes]] = {
     "hubs": hubs,
     "useless": lambda seed: classed(seed, signal=0.0),
     "enough": lambda seed: classed(seed, signal=5.0, same=0.0),
+    "weighted": weighted,
+    "counted": counted,
+    "distances": distances,
+    "any-weight": any_weight,
     "much": lambda seed: classed(seed, signal=4.0, same=0.25),
 }

@@ -6,6 +6,7 @@ import pytest
 import torch
 from emulated import accelerator
 from test_encoders_on_device import LINKS, NODES, amounts_to, same, train_on_the_cpu
+from weighted_dataset import with_weights
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
@@ -57,6 +58,21 @@ def test_a_run_has_the_bits_of_the_cpu(on_the_cpu, emulated, tmp_path, kind):
     same(amounts_to(tmp_path / "run"), expected)
     on_device, batches = counted(tmp_path / "run")
     assert on_device == batches > 0
+
+
+@pytest.mark.parametrize(("kind", "encoder"), [("nodes", "gcn"), ("links", "sage")])
+def test_neighbours_that_count_by_weights_are_those_of_the_cpu(communities, featured, emulated, tmp_path, kind, encoder):
+    plain = featured if kind == "links" else communities
+    weighted = with_weights(plain, tmp_path / "dataset", lambda src, dst, rel: src % 5).path
+    settings = [*KINDS[kind], f"model.encoder={encoder}", "training.epochs=1"]
+    on_host = ["device=cpu", "training.scoring=torch", "model.weight_unit=2"]
+    train_on_the_cpu(weighted, tmp_path / "cpu", load(sets=[*settings, *on_host]))
+    for run, unit in (("device", 2), ("alike", 0)):
+        train_run(
+            weighted, tmp_path / run, load(sets=[*settings, *emulated, "sampling.device=cuda", f"model.weight_unit={unit}"])
+        )
+    same(amounts_to(tmp_path / "device"), amounts_to(tmp_path / "cpu"))
+    assert amounts_to(tmp_path / "alike")[1] != amounts_to(tmp_path / "cpu")[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -43,7 +43,7 @@ class Lists:
     """A graph's in-edges by partition, in memory."""
 
     def __init__(self, graph, partitioning):
-        self.graph, self.partitioning = graph, partitioning
+        self.graph, self.partitioning, self.weighs = graph, partitioning, graph.factors is not None
 
     def edges(self, k):
         return len(self.read(k).sources)
@@ -56,6 +56,7 @@ class Lists:
             indptr=indptr - indptr[0],
             sources=self.graph.edges[0][stretch].astype(np.uint32),
             rel=self.graph.rel[stretch].astype(np.uint32),
+            factors=None if self.graph.factors is None else self.graph.factors[stretch],
         )
 
 
@@ -68,9 +69,9 @@ class Features:
         return self.x[ids.start : ids.stop]
 
 
-def set_up(seed, nodes, edges, partitions, dtype=np.float32):
+def set_up(seed, nodes, edges, partitions, dtype=np.float32, weighs=False):
     rng = np.random.default_rng(seed)
-    graph, partitioning = Graph.random(rng, nodes, edges, RELATIONS), Partitioning(nodes, partitions)
+    graph, partitioning = Graph.random(rng, nodes, edges, RELATIONS, weighs=weighs), Partitioning(nodes, partitions)
     return graph, partitioning, rng.normal(size=(nodes, IN)).astype(dtype)
 
 
@@ -252,11 +253,13 @@ torch.set_num_threads(1)
 nodes, parts = 70_000, Partitioning(70_000, 8)
 
 class Lists:
+    weighs = False
+
     def read(self, k, relations=True):
         size = parts.size(k)
         sources = np.random.default_rng(k).integers(0, nodes, size * degree, dtype=np.uint32)
         sources.reshape(size, degree).sort(axis=1)
-        return SimpleNamespace(indptr=np.arange(size + 1) * degree, sources=sources, rel=None)
+        return SimpleNamespace(indptr=np.arange(size + 1) * degree, sources=sources, rel=None, factors=None)
 
     def edges(self, k):
         return parts.size(k) * degree
@@ -271,9 +274,10 @@ def peak():
 encoder = make_encoder(name, EncoderShape(64, [64, 8], heads=2))
 warm = SimpleNamespace(
     read=lambda k, relations=True: SimpleNamespace(
-        indptr=np.array([0, 1, 2]), sources=np.array([0, 1], np.uint32), rel=None
+        indptr=np.array([0, 1, 2]), sources=np.array([0, 1], np.uint32), rel=None, factors=None
     ),
     edges=lambda k: 2,
+    weighs=False,
 )
 infer(encoder, SimpleNamespace(read=lambda k: np.ones((2, 64), np.float32)), warm, Partitioning(2, 1), 1 << 30, folder / "warm")
 before = peak()

@@ -34,12 +34,15 @@ def vectors(name, widths, given, memory, folder, residual=False):
     nodes=st.integers(1, 200),
     edges=st.integers(0, 2000),
     partitions=st.integers(1, 4),
-    memory=st.integers(14_000, 60_000),  # lists of one partition take up to 10 kB, a part 2
+    memory=st.integers(24_000, 60_000),  # lists of one partition take up to 18 kB, a part 2
     widths=st.sampled_from([[8, 12, 6], [20, 3], [4]]),
     residual=st.booleans(),
+    weighs=st.booleans(),
 )
-def test_the_bits_do_not_depend_on_the_memory(tmp_path_factory, name, seed, nodes, edges, partitions, memory, widths, residual):
-    given, folder = set_up(seed, nodes, edges, min(partitions, nodes)), tmp_path_factory.mktemp("summed")
+def test_the_bits_do_not_depend_on_the_memory(
+    tmp_path_factory, name, seed, nodes, edges, partitions, memory, widths, residual, weighs
+):
+    given, folder = set_up(seed, nodes, edges, min(partitions, nodes), weighs=weighs), tmp_path_factory.mktemp("summed")
     (folder / "few").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(summed_pass, "PART_BYTES", 512)  # how many rows are mapped together shows in the last bits

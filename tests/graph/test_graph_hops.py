@@ -9,6 +9,7 @@ from marius_lite.graph import hops as module
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.hops import Tried, tried
+from marius_lite.graph.weight_unit import mean_weight, with_unit
 
 NODES, CLASSES = 800, 4
 SPLITS = {"train": slice(0, 200), "valid": slice(200, 600)}
@@ -19,7 +20,7 @@ def made(cli, tmp_path):
     """Write nodes of four classes. ``signal``: of their features. ``steps``: how much further the class at an edge's other end
     is, by relation; None: any."""
 
-    def write(signal, steps, options=("--undirected",), several=False, partitions=3):
+    def write(signal, steps, options=("--undirected",), several=False, partitions=3, weigh=None):
         rng = np.random.default_rng(0)
         y = rng.permutation(NODES) % CLASSES
         members = [np.flatnonzero(y == c) for c in range(CLASSES)]
@@ -29,7 +30,11 @@ def made(cli, tmp_path):
                 near = step is not None and rng.random() < 0.9
                 lines.append((src, relation, rng.choice(members[(y[src] + step) % CLASSES]) if near else rng.integers(NODES)))
         edges = np.array(lines)
-        np.save(tmp_path / "edges.npy", edges if len(steps) > 1 else edges[:, [0, 2]])
+        stored = edges if len(steps) > 1 else edges[:, [0, 2]]
+        if weigh is not None:
+            stored = np.column_stack([stored, weigh(y[edges[:, 0]] == y[edges[:, 2]], rng)])
+            options = (*options, "--columns=src,dst,weight")
+        np.save(tmp_path / "edges.npy", stored)
         x = signal * np.eye(CLASSES, 16)[y] + rng.normal(size=(NODES, 16))
         np.save(tmp_path / "x.npy", x.astype(np.float32))
         np.save(tmp_path / "y.npy", np.eye(CLASSES, dtype=np.int8)[y] if several else y)
@@ -123,3 +128,26 @@ def test_of_large_graphs_and_few_nodes_nothing_is_tried(made, monkeypatch, name,
 )
 def test_hops_are_as_few_as_are_hardly_worse(mixed, hops):
     assert Tried(own=0.2, apart=0.2, mixed=mixed, turned=None, related=None, noise=0.03).hops == hops
+
+
+def test_weights_count_unless_all_edges_alike_say_more(made, caplog):
+    """Weights that tell true links from others, and distances, which are small where nodes are near."""
+    caplog.set_level(logging.INFO, "marius_lite")
+    heavy = made(
+        0.5, [0], weigh=lambda alike, rng: np.where(alike, rng.uniform(3, 10, len(alike)), rng.uniform(0, 1, len(alike)))
+    )
+    unit = mean_weight(heavy.adjacency)
+    seen = tried(heavy, undirected=True, unit=unit)
+    assert seen.best > seen.unweighted
+    assert not seen.better_unweighted
+    assert with_unit(heavy, config_for(heavy, None)).model.weight_unit == unit
+    assert f"model.weight_unit={unit:g}, because edges have weights" in caplog.text
+
+
+def test_distances_do_not_count(made, caplog):
+    caplog.set_level(logging.INFO, "marius_lite")
+    far = made(0.5, [0], weigh=lambda alike, rng: rng.uniform(1, 2, len(alike)) * np.where(alike, 1, 100))
+    assert tried(far, undirected=True, unit=mean_weight(far.adjacency)).better_unweighted
+    assert config_for(far, None).model.weight_unit == 0
+    assert "model.weight_unit=0, because linear models tell" in caplog.text
+    assert config_for(far, None, ["model.weight_unit=3"]).model.weight_unit == 3

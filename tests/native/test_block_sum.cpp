@@ -18,7 +18,8 @@ template <class Id> struct Graph {
     static constexpr std::int64_t nodes = 900, dim = 21, first = 300, targets = 400;  // the targets are nodes 300 to 699
     std::vector<std::int64_t> indptr{0};
     std::vector<Id> sources;
-    std::vector<float> x = random_floats(nodes * dim), of_targets = random_floats(targets), of_sources = random_floats(nodes);
+    std::vector<float> x = random_floats(nodes * dim), of_targets = random_floats(targets), of_sources = random_floats(nodes),
+                       of_edges;
 
     Graph() {
         for (std::int64_t t = 0; t < targets; ++t) {
@@ -29,6 +30,7 @@ template <class Id> struct Graph {
             sources.insert(sources.end(), list.begin(), list.end());
             indptr.push_back(static_cast<std::int64_t>(sources.size()));
         }
+        of_edges = random_floats(static_cast<std::int64_t>(sources.size()));
     }
 
     AscendingLists<Id> lists() const {
@@ -40,7 +42,8 @@ template <class Id> struct Graph {
         std::vector<std::int64_t> next(indptr.begin(), indptr.end() - 1);
         for (std::int64_t at = 0; at < nodes; at += rows_of_block) {
             const Rows<const float> block{x.data() + at * dim, std::min(rows_of_block, nodes - at), dim};
-            const Factors factors{of_targets.data(), scaled ? of_sources.data() + at : nullptr, without};
+            const Factors factors{of_targets.data(), scaled ? of_sources.data() + at : nullptr, without,
+                                  without >= 0 ? of_edges.data() : nullptr};
             add_block(lists(), block, at, factors, next.data(), {sums.data(), targets, dim}, dim, threads);
         }
         CHECK(std::equal(next.begin(), next.end(), indptr.begin() + 1));
@@ -55,7 +58,8 @@ template <class Id> void equal_to_the_definition(bool scaled, std::int64_t witho
         for (std::int64_t e = graph.indptr[t]; e < graph.indptr[t + 1]; ++e) {
             const auto source = static_cast<std::int64_t>(graph.sources[e]);
             if (without >= 0 && source == without + t) continue;
-            const double weight = graph.of_targets[t] * (scaled ? graph.of_sources[source] : 1.0);
+            const double of_edge = without >= 0 ? graph.of_edges[e] : 1.0;
+            const double weight = of_edge * graph.of_targets[t] * (scaled ? graph.of_sources[source] : 1.0);
             for (std::int64_t c = 0; c < graph.dim; ++c) expected[t * graph.dim + c] += weight * graph.x[source * graph.dim + c];
         }
     const std::vector<float> whole = graph.sums(graph.nodes, scaled, without, 1);

@@ -48,16 +48,18 @@ def test_features_of_every_type(cli, stored, tmp_path):
     "settings",
     [
         ["sampling.weighted=true"],
+        ["model.weight_unit=1.5"],
+        ["model.weight_unit=1.5", "model.encoder=gcn"],
         ["sampling.fanouts=[-1,-1]"],
         ["model.encoder=gcn", "model.normalize_features=true", "model.dropout=0.3"],
         ["training.threads=2", "training.batch_size=7"],
         ["storage.direct_io=false", "storage.memory=2GB"],
     ],
-    ids=lambda settings: settings[0],
+    ids=" ".join,
 )
 def test_other_samples_and_encoders(cli, communities, tmp_path, settings):
     dataset = communities
-    if "sampling.weighted=true" in settings:
+    if settings[0] in ("sampling.weighted=true", "model.weight_unit=1.5"):
         dataset = with_weights(communities, tmp_path / "dataset", lambda src, dst, rel: (src + 3 * dst) % 5).path
     epochs = "training.epochs=2"
     few = train(cli, dataset, tmp_path / "few", *FEW, epochs, *settings)

@@ -42,16 +42,18 @@ def test_the_bits_are_those_of_a_run_in_memory(cli, printed, communities, tmp_pa
     "settings",
     [
         ["sampling.weighted=true"],
+        ["model.weight_unit=1.5"],
+        ["model.weight_unit=1.5", "model.encoder=gcn"],
         ["sampling.fanouts=[-1,-1]"],
         ["model.encoder=gcn", "model.normalize_features=true", "model.dropout=0.3"],
         ["training.threads=2", "training.staleness=1"],
         ["sampling.refresh_epochs=2", "training.epochs=4"],
     ],
-    ids=lambda settings: settings[0],
+    ids=" ".join,
 )
 def test_other_samples_and_encoders(cli, communities, tmp_path, monkeypatch, settings):
     dataset = communities
-    if "sampling.weighted=true" in settings:
+    if settings[0] in ("sampling.weighted=true", "model.weight_unit=1.5"):
         dataset = with_weights(communities, tmp_path / "dataset", lambda src, dst, rel: (src + 3 * dst) % 5).path
     settings = ("training.epochs=2", "training.batch_size=10", *settings)
     grow_together(monkeypatch, 5)

@@ -1,9 +1,12 @@
-"""`sampling.fanouts` by relation and `sampling.weighted` in whole runs: obeyed, planned, counted, resumed, refused."""
+"""`sampling.fanouts` by relation, `sampling.weighted` and `model.weight_unit` in whole runs: obeyed, planned, counted, resumed,
+refused."""
 
 import json
 
 import numpy as np
 import pytest
+import yaml
+from node_runs import bits
 from weighted_dataset import with_weights
 
 from marius_lite.graph import Dataset
@@ -132,6 +135,28 @@ def test_threads_and_a_resume_change_nothing(cli, two_relations, tmp_path):
     one, whole, two = ([line["loss"] for line in lines(tmp_path / run, "batch")] for run in ("one", "whole", "two"))
     assert one == whole
     np.testing.assert_allclose(one, two, rtol=1e-4)
+
+
+@pytest.mark.parametrize("encoder", ["gcn", "sage"])
+def test_neighbours_count_by_weights_where_nothing_is_said(cli, two_relations, tmp_path, capfd, encoder):
+    """As many as stand for the mean; a resume, and another number of resident partitions, change no bit."""
+    exact = [f"model.encoder={encoder}", "sampling.scope=exact", "sampling.fanouts=[4,3]", "evaluation.every_epochs=1"]
+
+    def bits_of(run, *more):
+        assert cli("train", two_relations, "--run", tmp_path / run, *options(*NODES, *exact, *more)) == 0
+        return bits(tmp_path / run)
+
+    whole = bits_of("whole", "training.epochs=2")
+    unit = yaml.safe_load((tmp_path / "whole/config.yaml").read_text())["config"]["model"]["weight_unit"]
+    adjacency = Dataset.open(two_relations).adjacency
+    assert unit == pytest.approx(np.mean(np.concatenate([adjacency.read(k, weights=True).weights for k in range(8)])))
+    assert f"model.weight_unit={unit:g}, because edges have weights" in capfd.readouterr().err
+    assert bits_of("few", "training.epochs=2", "storage.capacity=2") == whole
+    bits_of("part", "training.epochs=1")
+    assert cli("resume", tmp_path / "part", "--set", "training.epochs=2") == 0
+    assert bits(tmp_path / "part")[1:] == whole[1:]
+    assert bits_of("alike", "training.epochs=2", "model.weight_unit=0")[1] != whole[1]
+    assert cli("eval", tmp_path / "few", "--json") == 0
 
 
 @pytest.mark.parametrize("task", ["nodes", "links"])

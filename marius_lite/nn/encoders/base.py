@@ -27,13 +27,15 @@ class Block:
     """The edges of one layer. Target t has the sources indices[indptr[t]:indptr[t+1]]. The first sources are the targets.
 
     ``indptr``: (targets + 1,) int64. ``indices``: (edges,) int32 or int64. ``rel``: (edges,) int64, None without relations.
-    ``degrees``: (sources,) float32, the sources' in-degrees in the whole graph; only GCN needs them.
+    ``degrees``: (sources,) float32, the sources' in-degrees in the whole graph; only GCN needs them. ``factors``: (edges,)
+    float32, what each edge counts; None where all count alike. Degrees are then sums of factors.
     """
 
     indptr: Tensor
     indices: Tensor
     rel: Tensor | None = None
     degrees: Tensor | None = None
+    factors: Tensor | None = None
 
     @property
     def targets(self) -> int:
@@ -52,7 +54,8 @@ class LayerGraph:
     The nodes of all hops but the last are expanded: their in-edges are sampled. ``hop_nodes``: how many nodes each hop has, hops
     + 1 numbers. ``indptr``: (expanded + 1,) int64. ``indices``: (edges,) int32 or int64, places of the sources in this order.
     ``rel``: (edges,) int64, or None. ``degrees``: (nodes,) float32, in-degrees in the whole graph, or None. ``hop_edges``: how
-    many edges the nodes of each hop have; without it they are counted from ``indptr``.
+    many edges the nodes of each hop have; without it they are counted from ``indptr``. ``factors``: (edges,) float32, or None,
+    see `Block`.
     """
 
     hop_nodes: tuple[int, ...]
@@ -61,6 +64,7 @@ class LayerGraph:
     rel: Tensor | None = None
     degrees: Tensor | None = None
     hop_edges: tuple[int, ...] | None = None
+    factors: Tensor | None = None
 
     @property
     def hops(self) -> int:
@@ -81,12 +85,19 @@ class LayerGraph:
             self.indices[:edges],
             None if self.rel is None else self.rel[:edges],
             None if self.degrees is None else self.degrees[: self.nodes(hops)],
+            None if self.factors is None else self.factors[:edges],
         )
 
     def whole(self) -> Block:
         """Return all edges, where each node is a target and a source. Those of the last hop have no edges."""
         last = self.indptr[-1:].expand(self.hop_nodes[-1])
-        return Block(torch.cat([self.indptr, last]), self.indices, self.rel, self.degrees)
+        return Block(torch.cat([self.indptr, last]), self.indices, self.rel, self.degrees, self.factors)
+
+
+def segment_sums(values: Tensor, block: Block) -> Tensor:
+    """Return the sum of ``values`` (edges,), float32, over the edges of each target, (targets,), in order of the edges."""
+    ones = values.new_ones(1, 1)
+    return neighbour_sum(ones, block.indptr, torch.zeros_like(block.indices), values)[:, 0]
 
 
 class Layered(torch.nn.Module, ABC):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
-from marius_lite.nn.encoders.base import Block, Encoder, geometric
+from marius_lite.nn.encoders.base import Block, Encoder, geometric, segment_sums
 from marius_lite.nn.encoders.sage import transform_first
 from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.mapped_sum import Neighbours, mapped_sum
@@ -20,7 +20,8 @@ class Gcn(Encoder):
     """out_t = W (x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t)) + b, with the parameters of torch_geometric's GCNConv.
 
     D is the in-degree in the whole graph without self-loops, plus 1 for the loop that GCN adds. The sum over sampled neighbours
-    is multiplied by in-degree / sampled neighbours, so that its mean is the sum over all.
+    is multiplied by in-degree / sampled neighbours, so that its mean is the sum over all. Where edges have factors, each
+    neighbour counts so many times, in the sum and in degrees.
 
     With ``gcn_norm`` row it is D^-1 (A + I) of the edges that a layer sees: W (x_t + sum of x_s) / D_t + b. D_t is one more than
     there are such neighbours. ``diagonal``, Cluster-GCN's lambda: the weight of x_t is multiplied by 1 + lambda.
@@ -78,8 +79,9 @@ def normalised(block: Block) -> Neighbours:
         raise ValueError("GCN needs the true degrees of the sampled nodes")
     targets, loops, counts = _seen(block)
     ends = block.degrees[: block.targets]
-    shares = ends / counts.clamp(min=1) * (ends + 1).rsqrt()
-    weights = (block.degrees + 1).rsqrt()[block.indices] * shares[targets] * ~loops
+    drawn = counts.clamp(min=1) if block.factors is None else torch.where(counts > 0, counts, torch.inf)
+    shares = ends / drawn * (ends + 1).rsqrt()
+    weights = (block.degrees + 1).rsqrt()[block.indices] * shares[targets] * _counted(block, loops)
     return Neighbours(block.indptr, block.indices, weights, own=1 / (ends + 1))
 
 
@@ -87,14 +89,21 @@ def averaged(block: Block) -> Neighbours:
     """Return the weights of the mean of x_t and the neighbours that the block has, without self-loops."""
     targets, loops, counts = _seen(block)
     shares = 1 / (counts + 1).float()
-    return Neighbours(block.indptr, block.indices, shares[targets] * ~loops, own=shares)
+    return Neighbours(block.indptr, block.indices, shares[targets] * _counted(block, loops), own=shares)
 
 
 def _seen(block: Block) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the target of each edge, whether it is a self-loop, and of each target how many edges are none."""
+    """Return the target of each edge, whether it is a self-loop, and of each target how many edges are none, or their factors."""
     targets = targets_of(block.indptr, len(block.indices))
-    counts = block.indptr.diff()
     loops = block.indices == targets
+    if block.factors is not None:
+        return targets, loops, segment_sums(_counted(block, loops), block)
+    counts = block.indptr.diff()
     if loops.is_cuda or loops.any():  # a GPU is not asked
         counts = counts.index_add(0, targets, -loops.to(counts.dtype))
     return targets, loops, counts
+
+
+def _counted(block: Block, loops: Tensor) -> Tensor:
+    """Return what each edge counts: nothing where it is a self-loop."""
+    return ~loops if block.factors is None else block.factors * ~loops

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from marius_lite.nn.aggregate import neighbour_sum
-from marius_lite.nn.encoders.base import Block, Encoder, geometric
+from marius_lite.nn.aggregate import neighbour_sum, targets_of
+from marius_lite.nn.encoders.base import Block, Encoder, geometric, segment_sums
 from marius_lite.nn.mapped_sum import Neighbours, mapped_sum
 from marius_lite.nn.products import linear
 
@@ -17,7 +17,10 @@ NUMBERS_PER_READ = 12
 
 
 class Sage(Encoder):
-    """out_t = W_l mean(neighbours) + b + W_r x_t, with the parameters of torch_geometric's SAGEConv."""
+    """out_t = W_l mean(neighbours) + b + W_r x_t, with the parameters of torch_geometric's SAGEConv.
+
+    Where edges have factors, the mean is by these.
+    """
 
     gathers = 2
 
@@ -29,12 +32,15 @@ class Sage(Encoder):
         left, bias, right = conv.lin_l.weight, conv.lin_l.bias, conv.lin_r.weight
         if transform_first(x, block, left):
             itself = linear(x[: block.targets], right, bias)
-            out = itself + neighbour_sum(linear(x, left), block.indptr, block.indices, mean=True)
+            found = self._neighbours(block)
+            out = itself + neighbour_sum(linear(x, left), found.indptr, found.indices, found.weights, found.mean)
             return out.relu_() if rectified else out
         return mapped_sum(x, self._neighbours(block), *self._map(conv), rectified)
 
     def _neighbours(self, block: Block) -> Neighbours:
-        return Neighbours(block.indptr, block.indices, mean=True, beside=True)
+        if block.factors is None:
+            return Neighbours(block.indptr, block.indices, mean=True, beside=True)
+        return Neighbours(block.indptr, block.indices, _shares(block, block.factors), beside=True)
 
     def _map(self, conv: Any) -> tuple[Tensor, Tensor]:
         return torch.cat([conv.lin_l.weight, conv.lin_r.weight], 1), conv.lin_l.bias
@@ -46,6 +52,12 @@ class Sage(Encoder):
     def _joined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
         width = self.widths[layer]
         return sums + rows[:, width : 2 * width]
+
+
+def _shares(block: Block, factors: Tensor) -> Tensor:
+    """Return the share of each edge of what its target's edges count together; 0 where all of them count nothing."""
+    totals = segment_sums(factors, block).clamp(min=torch.finfo(torch.float32).tiny)
+    return factors / totals[targets_of(block.indptr, len(factors))]
 
 
 def transform_first(x: Tensor, block: Block, weight: Tensor) -> bool:

@@ -1,0 +1,79 @@
+"""The weight of an edge that counts as one neighbour is the mean, unless weights say nothing or are none."""
+
+import numpy as np
+import pytest
+
+from marius_lite.config.load import load
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.inputs import lists_read
+from marius_lite.graph.weight_unit import mean_weight, with_unit
+
+NODES = ["task=node_classification", "model.encoder=gcn"]
+
+
+@pytest.fixture
+def weighted(cli, tmp_path):
+    def write(weights):
+        edges = np.stack([np.arange(len(weights)), np.roll(np.arange(len(weights)), 1)], 1)
+        np.save(tmp_path / "edges.npy", np.column_stack([edges, weights]))
+        told = ["--columns", "src,dst,weight", "--output", tmp_path / "dataset", "--partitions", "2", "--adjacency", "in"]
+        assert cli("preprocess", tmp_path / "edges.npy", *told) == 0
+        return Dataset.open(tmp_path / "dataset")
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("weights", "mean"),
+    [([1, 2, 6, 3], 3.0), ([0, 0, 0, 4], 1.0), ([2, 2, 2, 2], None), ([0, 0, 0, 0], None), ([1, -1, 3, 5], None)],
+)
+def test_the_mean(weighted, weights, mean):
+    dataset = weighted(weights)
+    assert mean_weight(dataset.adjacency) == mean
+    assert with_unit(dataset, load(sets=NODES)).model.weight_unit == (mean or 0)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["task=node_classification", "model.encoder=gat"],
+        ["model.encoder=sage"],
+        [*NODES, "sampling.weighted=true"],
+        [*NODES, "sampling.fanouts=[{default: 2}]"],
+    ],
+)
+def test_where_neighbours_cannot_count_by_weights_all_count_alike(weighted, settings):
+    assert with_unit(weighted([1, 2, 6, 3]), load(sets=settings)).model.weight_unit == 0
+
+
+def test_lists_have_what_neighbours_count(weighted):
+    dataset = weighted([1, 2, 6, 3])
+    lists = lists_read(dataset, load(sets=[*NODES, "model.weight_unit=3"]))
+    for k in range(2):
+        plain, read = dataset.adjacency.read(k, weights=True), lists.read(k)
+        np.testing.assert_array_equal(read.factors, plain.weights / np.float32(3))
+        np.testing.assert_array_equal(read.carried.view(np.float32), read.factors)
+        np.testing.assert_array_equal(read.sources, plain.sources)
+        assert read.rel is None
+    assert lists.edge_bytes() == dataset.adjacency.edge_bytes() + 4
+    assert lists_read(dataset, load(sets=[*NODES, "model.weight_unit=0"])) is dataset.adjacency
+
+
+def test_weights_that_cannot_be_multiplied_with_are_refused(weighted):
+    lists = weighted([-1, -1, -3, -5]).adjacency.weighing(1.0)
+    with pytest.raises(UserError, match=r"weights from -.* `model.weight_unit` takes finite weights of 0 or more"):
+        lists.read(0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["model.encoder=gat"], "`model.weight_unit` is 2.0, but `model.encoder` is gat: .* gcn, sage, sgc, sign"),
+        (["model.encoder=gcn", "sampling.weighted=true"], "would count twice by it"),
+        (["model.encoder=gcn", "sampling.fanouts=[{default: 3}]"], "`sampling.fanouts` differ by relation"),
+    ],
+)
+def test_what_does_not_go_together(settings, said):
+    with pytest.raises(UserError, match=said):
+        load(sets=["task=node_classification", "model.weight_unit=2", *settings])
