@@ -17,11 +17,11 @@ def made_up():
         import made_up as module
 
         yield module
-    for name in ("made_up", "made_up_graphs", "made_up_nodes"):
+    for name in ("made_up", "made_up_counts", "made_up_graphs", "made_up_nodes", "made_up_worlds"):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize("kind", ["tiny", "apart", "drift"])
+@pytest.mark.parametrize("kind", ["tiny", "apart", "drift", "lopsided"])
 def test_who_knows_the_structure_ranks_by_it(made_up, kind):
     graph = made_up.LINKS[kind](0)
     assert [len(np.unique(split, axis=0)) for split in graph.splits] == [len(split) for split in graph.splits]
@@ -36,6 +36,15 @@ def test_who_knows_the_structure_ranks_by_it(made_up, kind):
         figures[name] = made_up.ranked(scored, made_up.in_both(graph), 2, graph.nodes)
     assert figures["oracle"] > 2 * figures["chance"]
     assert figures["oracle"] > 0.15
+
+
+def test_rules_explain_families_and_common_neighbours_explain_small_worlds(made_up):
+    for graph, kind in ((made_up.WORLDS["families"](0, count=20), "rules"), (made_up.LINKS["apart"](0), "common neighbours")):
+        splits = made_up.in_both(graph)
+        scores = made_up.counters(splits[0], graph.nodes, graph.relations)
+        figures = {name: made_up.ranked(each, splits, 2, graph.nodes) for name, each in scores.items()}
+        assert figures[kind] > 0.5
+        assert figures[kind] > 2 * figures["popular in a relation"]
 
 
 @pytest.mark.slow
