@@ -27,7 +27,7 @@ _PUBLIC = {  # public name -> module and name there
     "train_run": "train.run:train_run",
     "resume_run": "train.run:resume_run",
     "tune_dataset": "tune.search:tune_dataset",
-    "evaluate_run": "train.evaluate_run:evaluate_run",
+    "evaluate_run": "tasks.evaluate_run:evaluate_run",
     "predict_links": "predict.links:predict_links",
     "stream_links": "predict.links:stream_links",
     "predict_nodes": "predict.nodes:predict_nodes",
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from marius_lite.report.trace import write_trace as write_trace
     from marius_lite.search.build import index_run as index_run
     from marius_lite.search.session import open_search as open_search
-    from marius_lite.train.evaluate_run import evaluate_run as evaluate_run
+    from marius_lite.tasks.evaluate_run import evaluate_run as evaluate_run
     from marius_lite.train.run import resume_run as resume_run
     from marius_lite.train.run import train_run as train_run
     from marius_lite.tune.search import tune_dataset as tune_dataset

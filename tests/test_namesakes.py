@@ -15,7 +15,7 @@ def modules(folder):
     return [path for path in sorted((PACKAGE / folder).rglob("*.py")) if path.name != "__init__.py"]
 
 
-@pytest.mark.parametrize("folder", ["encode", "processes", "rows", "tasks", "train", "warm"])
+@pytest.mark.parametrize("folder", ["encode", "metrics", "processes", "rows", "tasks", "train", "warm"])
 def test_each_module_has_its_namesake(folder):
     missing = [
         name

@@ -9,7 +9,7 @@ COMMANDS = ROOT / "marius_lite" / "cli"
 MOST_LINES, MOST_PARAMETERS = 350, 8
 FOLDERS, SOURCES = (".ci", "csrc", "data_prep", "marius_lite", "scripts", "tests"), ("", ".py", ".c", ".cpp", ".h", ".cu", ".cuh")
 NAMES = (ast.Name, ast.Attribute, ast.arg, ast.alias)
-WRITES = {"log.py", "progress_bar.py", "train/progress.py"}  # what the log prints, and bars where standard error is a terminal
+WRITES = {"log.py", "progress_bar.py", "metrics/progress.py"}  # what the log prints, and bars where standard error is a terminal
 
 
 def parameters(function):

@@ -27,7 +27,7 @@ def eval(
     Other known edges are left out of the ranking.
     """
     from marius_lite.cli.output import show, show_confusion
-    from marius_lite.train.evaluate_run import evaluate_run
+    from marius_lite.tasks.evaluate_run import evaluate_run
 
     result = evaluate_run(run, split, checkpoint, exclude_self, dataset)
     confusion = result.get("confusion", [])

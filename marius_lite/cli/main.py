@@ -17,7 +17,7 @@ import marius_lite
 from marius_lite.errors import EndedElsewhere, MariusError, UserError
 from marius_lite.log import on_standard_error
 from marius_lite.printable import printable
-from marius_lite.train.interrupt import ctrl_c_pressed, remember_ctrl_c
+from marius_lite.processes.interrupt import ctrl_c_pressed, remember_ctrl_c
 
 COMMANDS = (
     "fetch",

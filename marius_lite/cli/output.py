@@ -28,8 +28,8 @@ def show(result: Mapping[str, Any], as_json: bool) -> None:
 @contextmanager
 def traced(run: Path, trace: Path | None) -> Iterator[None]:
     """Write the run's trace to the file ``trace``, if one is given, once the block ends, or was stopped by a signal."""
+    from marius_lite.processes.interrupt import Interrupted
     from marius_lite.report.trace import write_trace
-    from marius_lite.train.interrupt import Interrupted
 
     try:
         yield

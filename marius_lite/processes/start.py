@@ -14,6 +14,7 @@ from types import FrameType
 
 from marius_lite.errors import EndedElsewhere, RunError
 from marius_lite.machine_process import ADDRESS, COUNT, PORT, RANK
+from marius_lite.processes.interrupt import SIGNALS
 
 LOOPBACK = "127.0.0.1"
 MODULE = ("-m", "marius_lite")
@@ -40,7 +41,7 @@ def run_processes(count: int, arguments: Sequence[str]) -> None:
         for process in processes:
             process.send_signal(signum)
 
-    before = {signum: signal.signal(signum, forward) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {signum: signal.signal(signum, forward) for signum in SIGNALS}
     try:
         for rank in range(count):
             # A group of its own: Ctrl-C in a terminal reaches each process once, by `forward`.

@@ -51,7 +51,7 @@ def report_run(
 def _evaluate(run: Subject) -> None:
     """Evaluate the whole test split, or else valid, unless that is done."""
     from marius_lite.checkpoint.find import find_to_read
-    from marius_lite.train.evaluate_run import evaluate_run
+    from marius_lite.tasks.evaluate_run import evaluate_run
 
     checkpoint = find_to_read(run.folder, None)
     if run.dataset is None or checkpoint is None:

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.config.planning import planning_of
 from marius_lite.log import log, shows_bars
+from marius_lite.metrics.progress import Progress
+from marius_lite.metrics.timeline import Doing, Timeline
+from marius_lite.metrics.usage import peak_rss, process_usage
 from marius_lite.sizes import format_bytes
 from marius_lite.train.parts import Parts
-from marius_lite.train.progress import Progress
-from marius_lite.train.timeline import Doing, Timeline
-from marius_lite.train.usage import peak_rss, process_usage
 from marius_lite.train.work import Work
 from marius_lite.types import SizedBatch, Step
 

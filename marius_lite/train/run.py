@@ -27,6 +27,7 @@ from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.log import log
 from marius_lite.machine_process import this_process
 from marius_lite.metrics import MetricsLog, NoMetrics, each
+from marius_lite.metrics.event_files import TensorBoardCurves, require_tensorboard
 from marius_lite.processes.apart import folders_of
 from marius_lite.processes.group import ProcessGroup
 from marius_lite.processes.one_process import OneProcess, Processes
@@ -36,7 +37,6 @@ from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
 from marius_lite.train.adaptive import NOT_DETERMINISTIC, AdaptiveTrainer
 from marius_lite.train.build import build_lanes, first_model
-from marius_lite.train.event_files import TensorBoardCurves, require_tensorboard
 from marius_lite.train.lanes import LanesTrainer
 from marius_lite.train.stages import TrainingStage, stages
 from marius_lite.train.start import GivenFor, Start, elsewhere, new_run, old_run

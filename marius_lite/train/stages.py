@@ -15,9 +15,9 @@ from marius_lite.encode.layerwise import Layers
 from marius_lite.encode.vectors import SCRATCH
 from marius_lite.graph.dataset import Dataset
 from marius_lite.log import log
+from marius_lite.processes.interrupt import Interrupt, Interrupted
 from marius_lite.tasks.node_model import layer_classifier
 from marius_lite.temporary import scratch
-from marius_lite.train.interrupt import Interrupt, Interrupted
 
 
 @dataclass(frozen=True)

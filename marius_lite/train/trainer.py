@@ -23,9 +23,9 @@ from marius_lite.log import log
 from marius_lite.nn.products import products_in
 from marius_lite.optim.schedule import Rated, factor
 from marius_lite.pipeline.batches import Finished, run
+from marius_lite.processes.interrupt import Interrupt, Interrupted
 from marius_lite.sampling.windows import Window
 from marius_lite.tasks.task import OpenWindow
-from marius_lite.train.interrupt import Interrupt, Interrupted
 from marius_lite.train.meter import Meter
 from marius_lite.train.parts import Parts
 from marius_lite.types import EpochPlan, Step

@@ -77,7 +77,7 @@ def _train(job: Job) -> None:
         os.dup2(descriptor, standard)
     from marius_lite.errors import MariusError
     from marius_lite.log import on_standard_error
-    from marius_lite.train.interrupt import Interrupted
+    from marius_lite.processes.interrupt import Interrupted
     from marius_lite.train.run import resume_run, train_run
 
     try:

@@ -18,7 +18,7 @@ import on_device
 import training
 from on_device import Report
 
-from marius_lite.train.evaluate_run import evaluate_run
+from marius_lite.tasks.evaluate_run import evaluate_run
 
 MRR_GOAL, MINUTES_GOAL = 0.345, 5.0
 PARTITIONS = 16

@@ -25,7 +25,7 @@ import marius_lite.graph.verify
 import marius_lite.predict.links
 import marius_lite.predict.nodes
 import marius_lite.preprocess.build
-import marius_lite.train.evaluate_run
+import marius_lite.tasks.evaluate_run
 import marius_lite.train.run
 from marius_lite.cli import main
 from marius_lite.preprocess.readers.detect import formats

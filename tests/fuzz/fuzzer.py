@@ -52,7 +52,7 @@ HEAVY = [
     "torch._inductor",
     "torch.onnx",
     "marius_lite.train.run",
-    "marius_lite.train.evaluate_run",
+    "marius_lite.tasks.evaluate_run",
     "marius_lite.export.run",
     "marius_lite.predict.links",
     "marius_lite.predict.nodes",

@@ -10,7 +10,7 @@ import pytest
 
 from marius_lite.config.load import load
 from marius_lite.nn.decoders.draw import Draw
-from marius_lite.train.evaluate_run import evaluate_run
+from marius_lite.tasks.evaluate_run import evaluate_run
 from marius_lite.train.run import train_run
 
 NODES, MAPS, PARTITIONS = 1000, 2, 4

@@ -8,7 +8,7 @@ import pytest
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
-from marius_lite.train.evaluate_run import evaluate_run
+from marius_lite.tasks.evaluate_run import evaluate_run
 from marius_lite.train.run import train_run
 
 NODES, EDGES = 2000, 16_000

@@ -3,11 +3,11 @@
 import subprocess
 import sys
 
-from marius_lite.train.usage import peak_rss
+from marius_lite.metrics.usage import peak_rss
 
 GIVEN_BACK = """
 import numpy as np
-from marius_lite.train.usage import peak_rss, process_usage
+from marius_lite.metrics.usage import peak_rss, process_usage
 before = peak_rss()
 block = np.ones(300 << 20, np.uint8)
 del block
@@ -29,5 +29,5 @@ def test_the_peak_stays_after_memory_is_given_back():
 
 
 def test_a_child_begins_with_its_own():
-    (child,) = in_a_child("from marius_lite.train.usage import peak_rss; print(peak_rss())")
+    (child,) = in_a_child("from marius_lite.metrics.usage import peak_rss; print(peak_rss())")
     assert child < 200 << 20 < peak_rss()

@@ -1,6 +1,6 @@
 """The time left is that of what is not trained yet, at the speed of this process."""
 
-from marius_lite.train import progress
+from marius_lite.metrics import progress
 
 
 def test_time_left(monkeypatch):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from marius_lite.errors import UserError
-from marius_lite.train.evaluate_run import evaluate_run
+from marius_lite.tasks.evaluate_run import evaluate_run
 
 
 @pytest.fixture(params=["link_run", "encoded_run", "class_run"])

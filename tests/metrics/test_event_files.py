@@ -3,9 +3,8 @@
 import pytest
 
 from marius_lite.errors import UserError
-from marius_lite.metrics import read
-from marius_lite.train import event_files
-from marius_lite.train.event_files import TensorBoardCurves
+from marius_lite.metrics import event_files, read
+from marius_lite.metrics.event_files import TensorBoardCurves
 
 pytest.importorskip("tensorboard", reason="event files need the extra `tensorboard`")
 SMALL = [f"--set={item}" for item in ("model.dim=4", "negatives.count=10", "negatives.chunks=1", "evaluation.every_epochs=1")]

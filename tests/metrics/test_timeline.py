@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marius_lite.metrics import read
+from marius_lite.metrics.timeline import MOST, SHORTEST, Timeline
 from marius_lite.storage.buffer import PastTransfer
-from marius_lite.train.timeline import MOST, SHORTEST, Timeline
 
 
 def test_a_run_out_of_core_tells_what_it_did(link_run):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from marius_lite.train.interrupt import SIGNALS, Interrupt
+from marius_lite.processes.interrupt import SIGNALS, Interrupt
 
 
 def noticed(interrupt):
@@ -41,7 +41,7 @@ def test_a_hangup_that_nohup_ignores_stays_ignored():
 PRESSED_IN_A_CALLBACK = """
 import os, signal, weakref
 from marius_lite.cli import main
-from marius_lite.train.interrupt import Interrupt
+from marius_lite.processes.interrupt import Interrupt
 
 class Loaded: pass
 
