@@ -39,8 +39,3 @@ class Partitioning:
     def partition_of(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Return the partition of each id, int64, in the same shape."""
         return (np.asarray(ids) // self.rows).astype(np.int64)
-
-    @property
-    def offset_bits(self) -> int:
-        """How many bits the largest offset inside a partition needs."""
-        return max(1, (self.rows - 1).bit_length())

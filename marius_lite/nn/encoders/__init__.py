@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from marius_lite.errors import UserError
 from marius_lite.nn.encoders.base import Block, Encoder, Layered, LayerGraph
 from marius_lite.nn.encoders.basic_gnn import BasicGnnEncoder, whole_graph_reason
@@ -40,15 +37,14 @@ PROPAGATED = {"sgc": False, "sign": True}
 """Encoders whose hops have no weights, and whether they keep all hops."""
 
 
-def make_encoder(name: str, shape: EncoderShape, options: Mapping[str, Any] | None = None) -> AnyEncoder:
+def make_encoder(name: str, shape: EncoderShape) -> AnyEncoder:
     """Make an encoder: one of ``ENCODERS``, or an instance of the class that ``package.module:Class`` names.
 
-    ``options``: further arguments of a class of the user. Such a class decides itself on norm and residual. Weights start at
-    values drawn from torch's global generator. Raises UserError for a name or a value that is not allowed, or without
-    torch_geometric.
+    A class of the user decides itself on norm and residual. Weights start at values drawn from torch's global generator. Raises
+    UserError for a name or a value that is not allowed, or without torch_geometric.
     """
     if ":" in name:
-        module = load_module(name, shape, options)
+        module = load_module(name, shape)
         if whole_graph_reason(module):
             return CustomEncoder(module, shape.widths[-1])
         return BasicGnnEncoder(module, shape.in_width, shape.widths[-1])

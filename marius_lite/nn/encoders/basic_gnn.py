@@ -27,7 +27,8 @@ def whole_graph_reason(module: torch.nn.Module) -> str | None:
     for conv in given.convs:
         if not _known(conv, ONE_HOP) and not _plain_gcn(conv):
             return f"has layers of kind {type(conv).__name__}, which may look further than a node's own in-edges"
-    for norm in (*given.norms, *(inner for inner in module.modules() if "Norm" in type(inner).__name__)):
+    inside = (each for each in module.modules() if each is not module and "Norm" in type(each).__name__)
+    for norm in (*given.norms, *inside):
         if not _known(norm, ROW_NORMS) or getattr(norm, "mode", "node") != "node":
             return f"has norms of kind {type(norm).__name__}, which may look at all nodes at once"
     return None

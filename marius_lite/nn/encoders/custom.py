@@ -6,8 +6,6 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -48,12 +46,11 @@ class CustomEncoder(torch.nn.Module):
         return out[:seeds]
 
 
-def load_module(name: str, shape: EncoderShape, options: Mapping[str, Any] | None = None) -> torch.nn.Module:
+def load_module(name: str, shape: EncoderShape) -> torch.nn.Module:
     """Make an instance of the class that ``package.module:Class`` names, with the arguments that its constructor takes.
 
     The constructor may take in_channels, hidden_channels, num_layers, out_channels, dropout, heads and num_relations, as
-    torch_geometric's models do. ``options`` fill any others. Raises UserError where the class is not there, is no module, or
-    needs an argument that nobody gives.
+    torch_geometric's models do. Raises UserError where the class is not there, is no module, or needs another argument.
     """
     kind, widths = _find(name), shape.widths
     hidden = {"hidden_channels": widths[0]} if len(set(widths[:-1])) <= 1 else {}
@@ -65,7 +62,6 @@ def load_module(name: str, shape: EncoderShape, options: Mapping[str, Any] | Non
         "heads": shape.heads,
         "num_relations": shape.relations,
         **hidden,
-        **(options or {}),
     }
     asked = inspect.signature(kind).parameters.values()
     names = [p.name for p in asked if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
@@ -73,13 +69,8 @@ def load_module(name: str, shape: EncoderShape, options: Mapping[str, Any] | Non
     if unknown:
         why = " (one hidden width is needed: the layers differ)" if "hidden_channels" in unknown else ""
         raise UserError(f"{KEY}: {name} asks for {', '.join(unknown)}, allowed are {', '.join(known)}{why}")
-    if not any(p.kind is p.VAR_KEYWORD for p in asked):
-        extra = [option for option in options or {} if option not in names]
-        if extra:
-            raise UserError(f"{KEY}: {name} has no parameter {', '.join(extra)}, it has {', '.join(names) or 'none'}")
-    given = [*names, *(options or {})]
     try:
-        return kind(**{key: value for key, value in known.items() if key in given})
+        return kind(**{key: value for key, value in known.items() if key in names})
     except Exception as error:  # whatever a user's code raises
         raise UserError(f"{KEY}: making {name} failed: {type(error).__name__}: {error}") from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Protocol
@@ -50,13 +50,12 @@ class IdList(Protocol):
         ...
 
 
-def open_ids(file: Path, usual: Sequence[str] = ()) -> IdList:
-    """Open a list of ids: text, Parquet, FILE.npy, or FILE.npz:KEY. ``usual``: see `ArrayFile`. Raises UserError for what cannot
-    be one."""
+def open_ids(file: Path) -> IdList:
+    """Open a list of ids: text, Parquet, FILE.npy, or FILE.npz:KEY. Raises UserError for what cannot be one."""
     magic = magic_of(locate(file)[0])
     if magic == "parquet":
         return IdColumn(file)
-    return IdArray(ArrayFile(file, ADVICE, usual)) if magic in ("npy", "zip") else NodeIdFile(file)
+    return IdArray(ArrayFile(file, ADVICE)) if magic in ("npy", "zip") else NodeIdFile(file)
 
 
 class IdColumn:

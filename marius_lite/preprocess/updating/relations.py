@@ -25,11 +25,11 @@ class GrownRelations:
     ids: Keys
 
 
-def grow_relations(old: Dataset, read: Sequence[str], new_allowed: bool = True) -> GrownRelations:
+def grow_relations(old: Dataset, read: Sequence[str]) -> GrownRelations:
     """Return the relations of a dataset and those that were ``read``, of which unknown ones are ordered by their names.
 
-    Where these are not all integers, as the old ones were, all become text. Where no new ones are allowed, unknown ones have the
-    id that follows the last. Raises UserError where one side has a relation column and the other has not.
+    Where these are not all integers, as the old ones were, all become text. Raises UserError where one side has a relation column
+    and the other has not.
     """
     kind, before = old.manifest.relation_ids, [str(name) for name in old.relation_names()]
     if read and (list(read) == NO_RELATIONS.names) != (before == NO_RELATIONS.names):
@@ -42,8 +42,6 @@ def grow_relations(old: Dataset, read: Sequence[str], new_allowed: bool = True) 
     known = {name: place for place, name in enumerate(before)}
     unknown = [name for name in read if name not in known]
     integers = kind == "int" and all(CANONICAL_INT.fullmatch(name) for name in unknown)
-    if not new_allowed:
-        return GrownRelations(kind, pa.array([]), np.array([known.get(name, len(known)) for name in read], np.uint32))
     if unknown and kind == "int" and not integers:
         kind = "str"
     unknown.sort(key=int if kind == "int" else str.encode)
