@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/tasks").glob("*.md"))]
 PACKAGE = ROOT / "marius_lite"
 WITHIN = [ROOT, ROOT / "docs", PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir())]
 OF_USERS = {"Class", "Data", "HeteroData", "MatrixMarket"}
@@ -25,7 +25,7 @@ def settings():
 
 @pytest.mark.parametrize("doc", DOCS, ids=lambda doc: doc.stem)
 def test_files_exist(doc):
-    named = set(re.findall(r"(?<![\w./])[\w-][\w./-]*\.(?:py|h|cpp|cu|cuh|md)\b", text_of(doc)))
+    named = set(re.findall(r"(?<![\w./-])[\w-][\w./-]*\.(?:py|h|cpp|cu|cuh|md)\b", text_of(doc)))
     named |= set(re.findall(r"\bdocs/examples/[\w-]+\.yaml", text_of(doc)))
     assert [name for name in sorted(named) if not any((folder / name).exists() for folder in WITHIN)] == []
 
