@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def read_dense(checkpoint: Path, expected: int) -> dict[str, torch.Tensor]:
 def load_weights(model: torch.nn.Module, tensors: dict[str, torch.Tensor], checkpoint: Path) -> None:
     """Load the weights among a checkpoint's dense tensors into ``model``. Raises UserError where they are of another model."""
     try:
-        model.load_state_dict(_part(tensors, "model."))
+        model.load_state_dict(tensors_of(tensors, "model."))
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:MOST_REASON]
         raise UserError(
@@ -54,8 +55,9 @@ def without_head(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 def optimizer_state(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return the optimizer's state among a checkpoint's dense tensors."""
-    return _part(tensors, "optimizer.")
+    return tensors_of(tensors, "optimizer.")
 
 
-def _part(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+def tensors_of(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    """Return the tensors whose names begin with ``prefix``, by the rest of their names."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

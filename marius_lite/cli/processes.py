@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -20,10 +18,10 @@ Processes = Annotated[
 ]
 
 
-def in_processes(processes: int | None, command: str, places: Sequence[Path], options: Mapping[str, object]) -> bool:
-    """Run a command in ``processes``, if several are asked for, and this is none of them. Returns whether it did.
+def in_processes(context: typer.Context) -> bool:
+    """Run a command again in as many processes as it was asked for, if these are several, and this is none of them.
 
-    ``options``: by name; None and False are left out, True has no value, a list is repeated.
+    Returns whether it did. The processes get the command's arguments and options, but for ``--processes``.
     """
     from marius_lite.machine_process import this_process
 
@@ -32,13 +30,16 @@ def in_processes(processes: int | None, command: str, places: Sequence[Path], op
 
         stop_with_starter()
         return False
+    processes = context.params["processes"]
     if processes is None or processes == 1:
         return False
     from marius_lite.processes.start import run_processes
 
-    given = [command, *map(str, places)]
-    for name, value in options.items():
-        for each in value if isinstance(value, list) else [value]:
-            given += [] if each is None or each is False else [name] if each is True else [name, str(each)]
+    given = [str(context.command.name)]
+    for parameter in context.command.params:
+        if parameter.name != "processes":
+            value, name = context.params[str(parameter.name)], parameter.opts[:1] if parameter.param_type_name == "option" else []
+            for each in value if isinstance(value, list | tuple) else [value]:
+                given += [] if each is None or each is False else name if each is True else [*name, str(each)]
     run_processes(processes, given)
     return True

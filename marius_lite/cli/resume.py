@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import typer
+
 from marius_lite.cli import options
 from marius_lite.cli.processes import Processes, in_processes
 from marius_lite.machine_process import speaks
 
 
 def resume(
+    context: typer.Context,
     run: options.Run,
     checkpoint: options.From = None,
     sets: options.Sets = None,
@@ -24,13 +27,7 @@ def resume(
 
     With --checkpoint the run goes back to that place. Later checkpoints are removed once a new one is written.
     """
-    given = {"--checkpoint": checkpoint, "--set": sets, "--dataset": dataset, "--json": as_json, "--quiet": quiet}
-    if in_processes(
-        processes,
-        "resume",
-        [run],
-        {**given, "--verbose": verbose, "--allow-code": allow_code, "--trace": trace, "--tensorboard": tensorboard},
-    ):
+    if in_processes(context):
         return
     from marius_lite.cli.output import show, traced
     from marius_lite.train.run import resume_run

@@ -33,6 +33,7 @@ Freeze = Annotated[
 
 
 def train(
+    context: typer.Context,
     dataset: options.Dataset,
     run: options.NewRun,
     config: options.ConfigFile = None,
@@ -48,16 +49,10 @@ def train(
     freeze: Freeze = None,
 ) -> None:
     """Train a model on a dataset, from the first epoch to the last, with checkpoints on the way."""
+    if in_processes(context):
+        return
     if freeze is not None:
         sets = [*(sets or []), f"training.freeze={freeze}"]
-    given = {"--run": run, "--config": config, "--set": sets, "--json": as_json, "--quiet": quiet, "--verbose": verbose}
-    if in_processes(
-        processes,
-        "train",
-        [dataset],
-        {**given, "--allow-code": allow_code, "--trace": trace, "--tensorboard": tensorboard, "--from": warm},
-    ):
-        return
     from marius_lite.cli.output import show, traced
     from marius_lite.graph.defaults import config_for
     from marius_lite.train.run import train_run

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from marius_lite.checkpoint import save as checkpoints
-from marius_lite.checkpoint.dense import optimizer_state
+from marius_lite.checkpoint.dense import optimizer_state, tensors_of
 from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.merging.coding import EXACT, Coding, coding_of
 from marius_lite.merging.merge import AllMerge, Merge, RingMerge
@@ -59,7 +59,7 @@ class AdaptiveTrainer(TogetherTrainer):
         self._sizes = [int(size) for size in saved[SIZES]] if SIZES in saved else [self._paces.first] * scale.ranks
         self._change = saved[CHANGE].clone() if CHANGE in saved else torch.zeros_like(self._before)
         if processes.rank and saved:
-            parts.optimizer.load_state_tensors(optimizer_state(_part(saved, _worker(processes.rank))))
+            parts.optimizer.load_state_tensors(optimizer_state(tensors_of(saved, _worker(processes.rank))))
         self._merges, self._all = self._made_merges()
         self._hold(self._before)
         self._others_state: list[dict[str, Tensor]] = []
@@ -185,7 +185,3 @@ def one_ahead(
 def _worker(rank: int) -> str:
     """Return how the names of a worker's tensors begin in a checkpoint. The first worker's have no such beginning."""
     return f"worker.{rank}."
-
-
-def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

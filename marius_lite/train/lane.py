@@ -74,15 +74,14 @@ class Lane:
     def _round(self, epoch: int, steps: Sequence[Step], batch: int) -> Generator[Finished, None, None]:
         work, left = self.parts.work, batch
         for step, after in zip(steps, [*steps[1:], None]):
-            windows = work.windows(step)
-            if left < windows[-1].end or after is None:
+            end = work.windows(step)[-1].end
+            if left < end or after is None:
                 work.enter(step, after if self._prefetch else None)
-                ahead = [*windows[1:], *(work.windows(after)[:1] if after else [])]
-                for window, following in zip(windows, [*((epoch, each) for each in ahead), None]):
+                for window, following in work.windows_in_turn(epoch, step, after):
                     if left < window.end:
                         opened = work.open(epoch, window, following)
                         yield from self._run(opened.batches(max(left, window.first_batch)))
-            left -= min(left, windows[-1].end)
+            left -= min(left, end)
 
     def _in_turn(self, epoch: int, by_lane: Sequence[Sequence[Step]], batch: int) -> Generator[Finished, None, None]:
         """Train one step of each lane, all of one window. Lanes whose batches are fewer come last (`nodes_of_lane`)."""

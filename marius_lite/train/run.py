@@ -130,8 +130,9 @@ def _run(start: Start, processes: Processes, tensorboard: bool) -> dict[str, Any
     model = first_model(data, config)
     if start.saved and state and config.trains_layerwise:  # nodes gather with the weights of earlier layers
         load_weights(model, without_head(read_dense(start.saved, state.dense)), start.saved)
+    written = state.metrics_length if state else 0
     with (
-        closing(_metrics(folder, state) if processes.is_first else NoMetrics()) as metrics,
+        closing(MetricsLog(folder.metrics_file, written) if processes.is_first else NoMetrics()) as metrics,
         closing(stages(data, config, model, folder.path, state)) as left,
         ExitStack() as stack,
     ):
@@ -160,10 +161,6 @@ def _make_live(start: Start) -> State | None:
     checkpoints.restore_live(folder, saved)
     _tell_missing_lines(folder.metrics_file, state.metrics_length)
     return state
-
-
-def _metrics(folder: RunFolder, state: State | None) -> MetricsLog:
-    return MetricsLog(folder.metrics_file, state.metrics_length if state else 0)
 
 
 def _train_stage(

@@ -88,11 +88,7 @@ class Trainer:
 
     def _train_step(self, epoch: int, step: Step, after: Step | None) -> None:
         work = self.parts.work
-        windows = work.windows(step)
-        ahead = [(epoch, window) for window in windows[1:]]
-        if after is not None:  # behind an epoch's last step comes the first one of the next
-            ahead += [(epoch + (after.index <= step.index), window) for window in work.windows(after)[:1]]
-        for window, following in zip(windows, [*ahead, None]):
+        for window, following in work.windows_in_turn(epoch, step, after):
             if self.state.cursor.batch < window.end:
                 self._train_window(self._meter.waiting(partial(work.open, epoch, window, following)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -59,6 +59,14 @@ class Work:
     def windows(self, step: Step) -> list[Window]:
         """Return the windows of a step, in order."""
         return self._learning.windows(step)
+
+    def windows_in_turn(self, epoch: int, step: Step, after: Step | None) -> Iterator[tuple[Window, Upcoming | None]]:
+        """Yield each window of a step with what is opened next, which may be the first window of the step ``after``."""
+        windows = self.windows(step)
+        ahead = [(epoch, window) for window in windows[1:]]
+        if after is not None:  # behind an epoch's last step comes the first one of the next
+            ahead += [(epoch + (after.index <= step.index), window) for window in self.windows(after)[:1]]
+        return zip(windows, [*ahead, None])
 
     def open(self, epoch: int, window: Window, following: Upcoming | None) -> OpenWindow:
         """Return a window once its items are in memory. Those of the one opened next are read meanwhile."""
