@@ -3,18 +3,17 @@
 import numpy as np
 
 NODES, CLASSES, WIDTH = 600, 4, 12
-
-
+SPLITS = ("train", "valid", "test")
 SEVERAL = np.array([[1, 0, 1, 0, 0], [0, 1, 1, 0, 0], [1, 1, 0, 1, 0], [0, 0, 0, 0, 0]])
 """Which classes the nodes of each community have, where they may have any number: the last class is nobody's."""
 
 
 def write_several(folder, seed=0):
     """As `write`, but the label of a node is a row of 0 and 1, one time in fifty turned round."""
-    arguments = write(folder, seed)
+    told = write(folder, seed)
     labels, rng = SEVERAL[np.load(folder / "labels.npy")], np.random.default_rng(seed + 1)
     np.save(folder / "labels.npy", labels ^ (rng.random(labels.shape) < [[0.02] * 4 + [0]]))
-    return arguments
+    return told
 
 
 def write(folder, seed=0):
@@ -29,19 +28,12 @@ def write(folder, seed=0):
     np.save(folder / "edges.npy", np.stack([src, dst], 1))
     np.save(folder / "features.npy", features.astype(np.float16))
     np.save(folder / "labels.npy", labels)
-    for name, part in (("train", order[:120]), ("valid", order[120:300]), ("test", order[300:])):
+    for name, part in zip(SPLITS, np.split(order, [120, 300])):
         np.save(folder / f"{name}.npy", part)
-    return [
-        folder / "edges.npy",
-        "--undirected",
-        "--features",
-        folder / "features.npy",
-        "--labels",
-        folder / "labels.npy",
-        "--train-nodes",
-        folder / "train.npy",
-        "--valid-nodes",
-        folder / "valid.npy",
-        "--test-nodes",
-        folder / "test.npy",
-    ]
+    return arguments(folder)
+
+
+def arguments(folder, features="features.npy"):
+    """The arguments of preprocess for the files in ``folder``, with these ``features``."""
+    named = {"--features": features, "--labels": "labels.npy", **{f"--{part}-nodes": f"{part}.npy" for part in SPLITS}}
+    return [folder / "edges.npy", "--undirected", *(each for name, file in named.items() for each in (name, folder / file))]

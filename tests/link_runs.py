@@ -1,8 +1,8 @@
 """What a run of link prediction amounts to, and one that was stopped on its way."""
 
 import json
-import os
-import signal
+
+from stopped_runs import stops_after
 
 
 def amounts_to(run):
@@ -16,18 +16,7 @@ def amounts_to(run):
 
 def stopped_twice(cli, monkeypatch, run, *training):
     """Train with these arguments; SIGTERM comes after the third batch and after the twentieth, and the run is resumed."""
-    from marius_lite.train.meter import Meter
-
-    batch, seen = Meter.batch, []
-
-    def interrupted(self, *arguments):
-        batch(self, *arguments)
-        seen.append(1)
-        if len(seen) in (3, 20):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Meter, "batch", interrupted)
+    with stops_after(monkeypatch, 3, 20):
         assert cli("train", *training, "--run", run) == 143
         assert cli("resume", run) == 143
         assert cli("resume", run) == 0

@@ -7,6 +7,7 @@ import community_graph
 import numpy as np
 import pytest
 import zarr
+from community_graph import arguments
 from emulated import accelerator
 from weighted_dataset import with_weights
 
@@ -173,31 +174,8 @@ def test_resumed_over_another_path_it_has_the_same_bits(on_the_cpu, emulated, tm
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
 @pytest.mark.parametrize("path", ["zero_copy", "staged, cached"])
 def test_features_of_any_type_are_decoded_on_the_device(cli, communities, emulated, tmp_path, dtype, path):
-    files = {name: communities.parent / f"{name}.npy" for name in ("edges", "features", "labels", "train", "valid", "test")}
-    assert (
-        cli(
-            "preprocess",
-            files["edges"],
-            "--undirected",
-            "--features",
-            files["features"],
-            "--labels",
-            files["labels"],
-            "--train-nodes",
-            files["train"],
-            "--valid-nodes",
-            files["valid"],
-            "--test-nodes",
-            files["test"],
-            "--output",
-            tmp_path / "dataset",
-            "--partitions",
-            "8",
-            "--feature-dtype",
-            dtype,
-        )
-        == 0
-    )
+    made = (*arguments(communities.parent), "--output", tmp_path / "dataset", "--partitions", "8", "--feature-dtype", dtype)
+    assert cli("preprocess", *made) == 0
     settings = [*KINDS["features"], "training.epochs=1"]
     train_on_the_cpu(tmp_path / "dataset", tmp_path / "cpu", load(sets=settings))
     train_run(tmp_path / "dataset", tmp_path / "run", load(sets=[*settings, *PATHS[path]]))

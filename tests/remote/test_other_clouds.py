@@ -76,13 +76,19 @@ def test_of_two_writers_one_loses(place):
     first.folder.mkdir(parents=True)
     (first.folder / "config.yaml").write_text("first")
     first.publish()
+    same_time = PublishedRun(first.address)
+    with pytest.raises(RunError, match="another process has begun to write this run"):
+        same_time.publish()
     second = PublishedRun(first.address)
     second.take_over()
     (second.folder / "config.yaml").write_text("second")
-    second.publish()
-    (second.folder / "config.yaml").write_text("third")
     with pytest.raises(RunError, match="another process has begun to write this run"):
-        first.publish()
+        first.try_to_publish()
+    second.publish()
+    require_whole(f"{place}/run")
+    second.folder.joinpath("config.yaml").unlink()
+    PublishedRun(first.address).take_over()
+    assert (second.folder / "config.yaml").read_text() == "second"
 
 
 def test_plain_http_must_be_allowed(place, cli, monkeypatch, capsys):

@@ -9,7 +9,7 @@ import pytest
 from bucket_server import FAULTS, KEY, SECRET, proxy
 from published_runs import SETTINGS, ends_in_one_line, fetched, killed_at, require_whole
 
-from marius_lite.errors import RunError, UserError
+from marius_lite.errors import UserError
 from marius_lite.remote import store
 from marius_lite.remote.address import address_of
 from marius_lite.remote.run import PublishedRun, _read_pointer, _read_tree
@@ -65,26 +65,6 @@ def test_unchanged_files_are_sent_once(bucket, tmp_path):
     (again.folder / "new").write_bytes(b"x")
     again.publish()
     assert len(there.listed("objects")) == 5  # nothing that was there was sent again
-
-
-def test_of_two_writers_one_loses(bucket):
-    first = PublishedRun(address_of(f"{bucket}/run"))
-    first.folder.mkdir(parents=True)
-    (first.folder / "config.yaml").write_text("first")
-    first.publish()
-    same_time = PublishedRun(first.address)
-    with pytest.raises(RunError, match="another process has begun to write this run"):
-        same_time.publish()
-    second = PublishedRun(first.address)
-    second.take_over()
-    (second.folder / "config.yaml").write_text("second")
-    with pytest.raises(RunError, match="another process has begun to write this run"):
-        first.try_to_publish()
-    second.publish()
-    require_whole(f"{bucket}/run")
-    second.folder.joinpath("config.yaml").unlink()
-    PublishedRun(first.address).take_over()
-    assert (second.folder / "config.yaml").read_text() == "second"
 
 
 def test_every_request_fails_once(bucket, object_server, tiny_dataset, local, cli, monkeypatch):

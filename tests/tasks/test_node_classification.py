@@ -1,15 +1,15 @@
 """Nodes are classified in memory and out of core, resumed to the same bits, planned as they run, and refused with the reason."""
 
 import json
-import os
-import signal
 
 import numpy as np
 import pytest
 import torch
 import zarr
+from community_graph import arguments
 from node_runs import lines, options
 from safetensors.torch import load_file
+from stopped_runs import stops_after
 
 from marius_lite.errors import UserError
 from marius_lite.predict.links import predict_links
@@ -38,31 +38,8 @@ def test_every_encoder_learns_the_communities(cli, communities, tmp_path, capfd,
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
 def test_features_of_any_type_are_trained_on(cli, communities, tmp_path, capfd, dtype):
-    files = {name: communities.parent / f"{name}.npy" for name in ("edges", "features", "labels", "train", "valid", "test")}
-    assert (
-        cli(
-            "preprocess",
-            files["edges"],
-            "--undirected",
-            "--features",
-            files["features"],
-            "--labels",
-            files["labels"],
-            "--train-nodes",
-            files["train"],
-            "--valid-nodes",
-            files["valid"],
-            "--test-nodes",
-            files["test"],
-            "--output",
-            tmp_path / "dataset",
-            "--partitions",
-            "8",
-            "--feature-dtype",
-            dtype,
-        )
-        == 0
-    )
+    made = (*arguments(communities.parent), "--output", tmp_path / "dataset", "--partitions", "8", "--feature-dtype", dtype)
+    assert cli("preprocess", *made) == 0
     assert cli("train", tmp_path / "dataset", "--run", tmp_path / "run", *options()) == 0
     capfd.readouterr()
     assert cli("eval", tmp_path / "run", "--json") == 0
@@ -74,23 +51,9 @@ def test_features_of_any_type_are_trained_on(cli, communities, tmp_path, capfd, 
 def test_stopped_and_resumed_it_has_the_same_bits(cli, communities, tmp_path, inputs, capacity, monkeypatch):
     more = [f"model.inputs={inputs}", f"storage.capacity={capacity}", "model.dim=8", "model.dropout=0.3", "training.epochs=4"]
     assert cli("train", communities, "--run", tmp_path / "whole", *options(*more)) == 0
-    from marius_lite.train.meter import Meter
-
-    batch, seen = Meter.batch, []
-
-    def interrupted(self, *arguments):
-        batch(self, *arguments)
-        seen.append(1)
-        if len(seen) in (2, 5, 9):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(Meter, "batch", interrupted)
-    code = cli("train", communities, "--run", tmp_path / "parts", *options(*more))
-    stops = 0
-    while code == 143:
-        stops += 1
-        code = cli("resume", tmp_path / "parts")
-    assert (code, stops) == (0, 3)
+    with stops_after(monkeypatch, 2, 5, 9):
+        assert cli("train", communities, "--run", tmp_path / "parts", *options(*more)) == 143
+        assert [cli("resume", tmp_path / "parts") for _ in range(3)] == [143, 143, 0]
     assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
 
 
@@ -262,33 +225,12 @@ def test_weights_of_each_layer_decay_as_they_are_told(cli, communities, tmp_path
 
 def test_features_of_any_magnitude_are_the_same_once_normalised(cli, communities, tmp_path):
     losses = {}
-    files = {name: communities.parent / f"{name}.npy" for name in ("edges", "features", "labels", "train", "valid", "test")}
-    features = np.load(files["features"]).astype(np.float32)
+    features = np.load(communities.parent / "features.npy").astype(np.float32)
     scaled = features * 2.0 ** np.random.default_rng(0).integers(-6, 7, len(features))[:, None]
     for name, values in (("as", features), ("scaled", scaled.astype(np.float32))):
         np.save(tmp_path / "x.npy", values)
-        assert (
-            cli(
-                "preprocess",
-                files["edges"],
-                "--undirected",
-                "--features",
-                tmp_path / "x.npy",
-                "--labels",
-                files["labels"],
-                "--train-nodes",
-                files["train"],
-                "--valid-nodes",
-                files["valid"],
-                "--test-nodes",
-                files["test"],
-                "--output",
-                tmp_path / name,
-                "--partitions",
-                "8",
-            )
-            == 0
-        )
+        made = (*arguments(communities.parent, tmp_path / "x.npy"), "--output", tmp_path / name, "--partitions", "8")
+        assert cli("preprocess", *made) == 0
         for normalize in ("true", "false"):
             run, more = tmp_path / f"{name}-{normalize}", [f"model.normalize_features={normalize}", "training.epochs=4"]
             assert cli("train", tmp_path / name, "--run", run, *options(*more)) == 0

@@ -1,8 +1,6 @@
 """Nodes with any number of classes are learned, resumed to the same bits, evaluated, predicted and exported."""
 
 import json
-import os
-import signal
 
 import community_graph
 import numpy as np
@@ -11,6 +9,7 @@ import pytest
 import torch
 import zarr
 from node_runs import lines, options
+from stopped_runs import stops_after
 
 import marius_lite as ml
 from marius_lite.nn.classifier import binary_cross_entropy
@@ -106,22 +105,9 @@ def test_the_best_checkpoint_has_the_highest_micro_f1_or_what_is_asked(cli, seve
 def test_stopped_and_resumed_it_has_the_same_bits(cli, several, tmp_path, monkeypatch):
     more = ["storage.capacity=1", "model.dropout=0.3", "training.epochs=4", "loss.class_weights=balanced"]
     assert cli("train", several, "--run", tmp_path / "whole", *options(*more)) == 0
-    from marius_lite.train.meter import Meter
-
-    batch, seen = Meter.batch, []
-
-    def interrupted(self, *arguments):
-        batch(self, *arguments)
-        seen.append(1)
-        if len(seen) in (2, 5, 9):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(Meter, "batch", interrupted)
-    code, stops = cli("train", several, "--run", tmp_path / "parts", *options(*more)), 0
-    while code == 143:
-        stops += 1
-        code = cli("resume", tmp_path / "parts")
-    assert (code, stops) == (0, 3)
+    with stops_after(monkeypatch, 2, 5, 9):
+        assert cli("train", several, "--run", tmp_path / "parts", *options(*more)) == 143
+        assert [cli("resume", tmp_path / "parts") for _ in range(3)] == [143, 143, 0]
     for folder in ("whole", "parts"):
         assert len(lines(tmp_path / folder, "batch")) == 4 * 4
     whole, parts = (

@@ -5,6 +5,7 @@ import pytest
 import torch
 from node_runs import SETTINGS, bits, lines, options, train
 from safetensors.torch import load_file
+from stopped_runs import stops_after
 
 from marius_lite.config.load import load
 from marius_lite.errors import UserError
@@ -52,23 +53,9 @@ def test_rows_in_packs_give_the_bits_of_rows_in_memory(cli, communities, tmp_pat
 
 @pytest.mark.parametrize("settings", [LANES, PACKED], ids=["memory", "packed"])
 def test_a_run_that_is_stopped_goes_on_in_other_processes_to_the_same(settings, cli, communities, monkeypatch, tmp_path):
-    import os
-    import signal
-
-    from marius_lite.train.meter import Meter
-
     settings = (*settings, "model.norm=batch", "model.dropout=0.2", "checkpoint.keep=20")
     expected = train(cli, communities, tmp_path / "whole", *settings)
-    batch, seen = Meter.batch, []
-
-    def interrupted(self, *arguments):
-        batch(self, *arguments)
-        seen.append(1)
-        if len(seen) in (6, 17):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Meter, "batch", interrupted)
+    with stops_after(monkeypatch, 6, 17):
         assert cli("train", communities, "--run", tmp_path / "run", "--quiet", *options(*settings)) == 143
         assert cli("resume", tmp_path / "run", "--quiet") == 143
     assert cli("resume", tmp_path / "run", "--processes", "2", "--quiet") == 0
