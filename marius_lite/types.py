@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import torch
 
 Rows = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.int64]
+"""Ids of nodes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from marius_lite.graph.fanouts import Fanout, hop_fanouts
 from marius_lite.graph.inputs import lists_read
 from marius_lite.log import log
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
-from marius_lite.sampling.node_batches import Ids
 from marius_lite.sampling.passes import AnyLists, ListsOnDisk, Request
+from marius_lite.types import Ids
 
 WARM_UP, COMPARED = 4, 8
 """Batches that the CPU and the GPU sample in turn: first without being timed, then to compare their times."""

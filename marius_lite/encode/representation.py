@@ -25,11 +25,11 @@ from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.nn.inputs import Normalize
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.rows.batch import Arrays, Arrived
-from marius_lite.rows.resident import Ids, ResidentRows
+from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.neighbours import NeighbourSample
 from marius_lite.sampling.padding import padded
 from marius_lite.sampling.passes import Request
-from marius_lite.types import Rows
+from marius_lite.types import Ids, Rows
 
 
 @dataclass(frozen=True, slots=True)

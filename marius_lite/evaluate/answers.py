@@ -18,13 +18,13 @@ from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles, query_vectors
+from marius_lite.types import Ids
 
 BLOCK = 4096
 """Questions that are answered in one pass over the table."""
 KNOWN_LIMIT = 1 << 22
 """Known answers in memory at a time."""
 
-Ids = npt.NDArray[np.int64]
 Chosen = Callable[[int], npt.NDArray[np.bool_]]
 """Tells for a partition which of its nodes may be answers, (size,)."""
 

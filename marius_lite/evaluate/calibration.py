@@ -23,6 +23,7 @@ from marius_lite.evaluate.platt import PlattScaling, fit_platt
 from marius_lite.evaluate.scorer import QUERIES, Scorer, Tiles, query_vectors
 from marius_lite.log import log
 from marius_lite.seeds import generator_for
+from marius_lite.types import Ids
 
 EDGES = 10_000
 """Edges that a fit takes at most."""
@@ -31,7 +32,6 @@ DRAWN = 8
 AT_ONCE = 2048
 """Edges that are scored at a time; three rows of each are in memory."""
 
-Ids = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
 
 

@@ -12,8 +12,7 @@ from marius_lite.evaluate.sampling import distinct
 from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.seeds import generator_for
-
-Ids = npt.NDArray[np.int64]
+from marius_lite.types import Ids
 
 
 class EdgeSource(Protocol):

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.edges import EdgeSource
 from marius_lite.evaluate.queries import Queries
 from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
-
-Ids = npt.NDArray[np.int64]
+from marius_lite.types import Ids
 
 
 class Known(NamedTuple):

@@ -14,8 +14,8 @@ from marius_lite._native import crc32c, gather
 from marius_lite.config.sizes import padded_width
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.table import SPAN_BYTES, RowTable
+from marius_lite.types import Ids
 
-Ids = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.float32]
 Write = Callable[[Rows], None]
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.known import Known
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.scorer import CANDIDATES
-
-Ids = npt.NDArray[np.int64]
+from marius_lite.types import Ids
 
 
 class Masks:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from marius_lite.evaluate.edges import EdgeBlock
-
-Ids = npt.NDArray[np.int64]
+from marius_lite.types import Ids
 
 
 class Queries:

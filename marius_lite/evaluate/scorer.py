@@ -10,12 +10,11 @@ import numpy.typing as npt
 import torch
 
 from marius_lite.errors import RunError
+from marius_lite.types import Ids
 
 QUERIES, CANDIDATES = 256, 1024
 """Shape of every score tile."""
 QUERY_BATCH = 4096
-
-Ids = npt.NDArray[np.int64]
 
 
 class Scorer(Protocol):

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from marius_lite.config.yaml_text import shown
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.ids import IdKind
+from marius_lite.types import Ids
 
-Ids = npt.NDArray[np.int64]
 RawId = int | str
 RAW_TYPES: dict[IdKind, type[RawId]] = {"int": int, "str": str}
 

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import EDGES_AT_ONCE
+from marius_lite.types import Ids
 
-Ids = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
 
 

@@ -11,8 +11,7 @@ from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.multi_labels import MultiLabels
 from marius_lite.graph.node_columns import LABELS, MULTI_LABEL
 from marius_lite.graph.partitioning import Partitioning
-
-Ids = npt.NDArray[np.int64]
+from marius_lite.types import Ids
 
 
 def open_multi_labels(dataset: DatasetFolder) -> MultiLabels:

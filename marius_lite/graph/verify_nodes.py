@@ -24,13 +24,13 @@ from marius_lite.graph.node_types import in_order, places_of
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.verify_multi_labels import labelled, open_multi_labels
 from marius_lite.storage.flat import read_array_range
+from marius_lite.types import Ids
 
 NODES_AT_ONCE = 1 << 16
 HASHES_AT_ONCE = 8 << 20  # of raw ids, which are sorted together
 BYTES_AT_ONCE = 4 << 20  # of rows of features or labels
 BFLOAT16_EXPONENT = np.uint16(0x7F80)
 Hashes = npt.NDArray[np.uint64]
-Ids = npt.NDArray[np.int64]
 
 
 def verify_nodes(dataset: DatasetFolder, progress: Progress) -> None:

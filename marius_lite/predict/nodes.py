@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.graph.raw_lookup import looked_up
 from marius_lite.predict.query_file import query_rows, told_name
+from marius_lite.types import Ids
 
 if TYPE_CHECKING:
     from marius_lite.tasks.class_probabilities import Classified
 
-Ids = npt.NDArray[np.int64]
 LOOKED_UP = 1 << 16
 """Raw ids that are looked up at a time."""
 

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.raw_lookup import RAW_TYPES, RawId, looked_up
 from marius_lite.predict.query_file import ASKED, Row, query_rows, told_name
-
-Ids = npt.NDArray[np.int64]
+from marius_lite.types import Ids
 
 
 class Questions(NamedTuple):

@@ -23,13 +23,14 @@ from marius_lite.graph.plans import plans_of
 from marius_lite.nn.products import products_in
 from marius_lite.pipeline.batches import run
 from marius_lite.rows.host import HostGather, HostRows
-from marius_lite.rows.resident import Ids, RowBuffers, RowsByNode
+from marius_lite.rows.resident import RowBuffers, RowsByNode
 from marius_lite.sampling.neighbours import NeighbourSample
 from marius_lite.tasks import task_of
 from marius_lite.tasks.link_prediction import SampledLinks
 from marius_lite.tasks.task import Setting
 from marius_lite.train.build import dense_optimizer
 from marius_lite.train.work import Work
+from marius_lite.types import Ids
 
 SECONDS = 0.3
 """How long batches are sampled and learned, each, at least two of them; and then as many both at a time."""

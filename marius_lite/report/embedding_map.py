@@ -17,6 +17,7 @@ from marius_lite.report.charts import SERIES, VARIABLES, chart
 from marius_lite.report.page import paragraph, text
 from marius_lite.report.subject import Subject
 from marius_lite.seeds import generator_for
+from marius_lite.types import Ids
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,8 +28,6 @@ GROUPS = len(SERIES) - 1
 """Types or labels that have a colour of their own; the last colour is for all others."""
 NUMBERS = 64 << 20
 """Bytes of the sample, at most."""
-
-Ids = npt.NDArray[np.int64]
 
 
 class Colours(NamedTuple):

@@ -19,10 +19,10 @@ from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Stages
 from marius_lite.rows.batch import Arrays, Foresee, Learn, PreparedBatch, finite
 from marius_lite.rows.recycled import RecycledRows
-from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
+from marius_lite.rows.resident import ResidentRows, RowBuffers
 from marius_lite.seeds import seed_for
 from marius_lite.storage.bfloat16 import BITS
-from marius_lite.types import Batch, RowGrads, Rows
+from marius_lite.types import Batch, Ids, RowGrads, Rows
 
 Floats = npt.NDArray[np.float32]
 ROWS_AT_A_TIME = 2048

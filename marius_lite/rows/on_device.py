@@ -20,10 +20,10 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Streamed
 from marius_lite.rows.batch import Foresee, Learn, Learner, PreparedBatch, finite
-from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
+from marius_lite.rows.resident import ResidentRows, RowBuffers
 from marius_lite.sampling.batch_rows import FilledRows, ReadRows, RowTracker
 from marius_lite.storage.buffer import PartitionBuffer
-from marius_lite.types import Batch, BatchRows
+from marius_lite.types import Batch, BatchRows, Ids
 
 Found = tuple[PreparedBatch[Any], list[BatchRows | None] | None]
 Tracked = tuple[PreparedBatch[Any], list[BatchRows]]

@@ -19,8 +19,8 @@ from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages, Stop, staged
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.rows.host import HostGather, OnHost
 from marius_lite.rows.packer import InWindow, Key, PackedWindow, Packer
-from marius_lite.rows.resident import Ids, RowBuffers, RowsByNode
-from marius_lite.types import Batch
+from marius_lite.rows.resident import RowBuffers, RowsByNode
+from marius_lite.types import Batch, Ids
 
 Prepare = Callable[[Any], PreparedBatch[Any]]
 PreparedEach = Callable[[Iterable[Batch], threading.Event], Iterable[PreparedBatch[Any]]]

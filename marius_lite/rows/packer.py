@@ -22,8 +22,8 @@ from marius_lite.config.packing import Packing
 from marius_lite.pipeline.batches import staged
 from marius_lite.storage.packs import Kept, KeptObjects, Packs, Records, ScratchFile
 from marius_lite.storage.table import RowTable
+from marius_lite.types import Ids
 
-Ids = npt.NDArray[np.int64]
 Sorted = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 """Ascending node ids, as small as they can be stored."""
 COUNTED = 1 << 20

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
@@ -18,8 +17,7 @@ from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.storage.buffer import PartitionBuffer, PastTransfer
 from marius_lite.storage.table import RowTable
-
-Ids = npt.NDArray[np.int64]
+from marius_lite.types import Ids
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ import torch
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.storage.bfloat16 import BITS, floats, to_bfloat16
 from marius_lite.storage.table import RowTable
+from marius_lite.types import Ids
 
 BYTES_AT_ONCE = 8 << 20  # of sums of new nodes, of neighbours' numbers, and of those gathered for edges, as float64
 ENDS = ("src", "dst")
-Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

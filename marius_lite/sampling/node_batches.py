@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from marius_lite.sampling.windows import Cut, Window, batch_slices
 from marius_lite.seeds import generator_for
-from marius_lite.types import NodeBatch
+from marius_lite.types import Ids, NodeBatch
 
-Ids = npt.NDArray[np.int64]
 Labels = npt.NDArray[Any]
 """Class numbers, int64 (n,); or, where nodes have several classes, int8 (n, classes) with 1 for each class of a node."""
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.search.kinds import IndexPlan
+from marius_lite.types import Ids
 
 Vectors = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.uint8]
-Ids = npt.NDArray[np.int64]
 ROUNDS = 10
 """Rounds of k-means."""
 

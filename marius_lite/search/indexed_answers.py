@@ -17,8 +17,8 @@ from marius_lite.evaluate.scorer import Scorer, query_vectors
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.search.index_folder import IndexOnDisk
 from marius_lite.search.vector_index import Probing, VectorIndex, best_of
+from marius_lite.types import Ids
 
-Ids = npt.NDArray[np.int64]
 BLOCK = 1024
 """Questions that are answered together."""
 MOST_LEFT_OUT = 4096

@@ -20,11 +20,11 @@ from marius_lite.errors import RunError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.ids import as_raw, hash_raw_ids, order_key, string_buffers
 from marius_lite.search.index_folder import REDO, IndexOnDisk, IndexWriter
+from marius_lite.types import Ids
 
 NAMES, ENDS = "names", "name_ends"
 AT_ONCE = 1 << 18  # nodes
 CHECKED = 1 << 22  # bytes at a time
-Ids = npt.NDArray[np.int64]
 Flat = npt.NDArray[Any]
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from marius_lite.encode.vectors import rows_behind, vector_rows
@@ -30,8 +29,8 @@ from marius_lite.search.node_names import NodeNames
 from marius_lite.search.vector_index import VectorIndex
 from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
 from marius_lite.tasks.opened_links import read_model
+from marius_lite.types import Ids
 
-Ids = npt.NDArray[np.int64]
 SIDES = ("dst", "src")
 """What may be asked for, by side."""
 

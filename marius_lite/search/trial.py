@@ -19,8 +19,8 @@ from marius_lite.search.comparing import CosineScorer, NodeScorer
 from marius_lite.search.vector_index import Probing, VectorIndex, best_of
 from marius_lite.seeds import generator_for
 from marius_lite.tasks.checkpoint import Checkpoint
+from marius_lite.types import Ids
 
-Ids = npt.NDArray[np.int64]
 QUESTIONS = 256
 """Questions of a kind."""
 TOP = 10

@@ -15,8 +15,8 @@ from marius_lite.search.index_folder import VECTORS, IndexOnDisk
 from marius_lite.search.kinds import IndexPlan
 from marius_lite.storage.row_groups import RowGroups
 from marius_lite.storage.table import RowTable
+from marius_lite.types import Ids
 
-Ids = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
 PAIRS = 1 << 15
 """Pairs of a query and a node that are scored together."""

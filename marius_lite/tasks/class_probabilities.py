@@ -21,11 +21,10 @@ from marius_lite.tasks.checkpoint import Checkpoint
 from marius_lite.tasks.labelling import labelling
 from marius_lite.tasks.node_evaluation import blocks, by_partition, open_scores
 from marius_lite.tasks.node_model import layer_classifier, make_classifier
+from marius_lite.types import Ids
 
 SPLITS = ("none", *NODE_SPLITS)
 """The names of the splits, by the codes that a dataset stores."""
-
-Ids = npt.NDArray[np.int64]
 
 
 class Classified(NamedTuple):

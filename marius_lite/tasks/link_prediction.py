@@ -31,7 +31,7 @@ from marius_lite.graph.versions import dataset_of
 from marius_lite.log import log
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.rows.batch import Arrived, Grouped, PreparedBatch
-from marius_lite.rows.resident import Ids, ResidentRows
+from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
@@ -54,7 +54,7 @@ from marius_lite.tasks.link_model import make_model
 from marius_lite.tasks.link_vectors import link_vectors
 from marius_lite.tasks.opened_links import open_links
 from marius_lite.tasks.task import Exported, Setting
-from marius_lite.types import DeviceBatch, EdgeBatch, SampledBatch, Step
+from marius_lite.types import DeviceBatch, EdgeBatch, Ids, SampledBatch, Step
 
 NOWHERE = ResidentNodes((), 0, 1, np.empty(0, np.int64))
 

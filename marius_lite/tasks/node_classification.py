@@ -20,7 +20,7 @@ from marius_lite.graph.facts import facts_of
 from marius_lite.graph.plans import plans_of
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.rows.batch import Arrived, PreparedBatch
-from marius_lite.rows.resident import Ids, ResidentRows
+from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.node_batches import (
     Take,
     drawn_in,
@@ -38,7 +38,7 @@ from marius_lite.tasks.labelling import labelling
 from marius_lite.tasks.node_evaluation import classify_split
 from marius_lite.tasks.node_model import make_classifier, training_nodes
 from marius_lite.tasks.task import Blocks, Exported, Setting
-from marius_lite.types import NodeBatch, Step
+from marius_lite.types import Ids, NodeBatch, Step
 
 
 class NodeClassification:

@@ -19,11 +19,10 @@ from marius_lite.nn.encoders import CustomEncoder, Layered
 from marius_lite.nn.encoders.one_layer import RowModel
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks.labelling import labelling
+from marius_lite.types import Ids
 
 SCORES = 1 << 20
 """How many scores are read at a time."""
-
-Ids = npt.NDArray[np.int64]
 
 
 def classify_split(

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
@@ -25,9 +24,8 @@ from marius_lite.rows.batch import Learns, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.windows import Upcoming, Window
 from marius_lite.tasks.checkpoint import Checkpoint
-from marius_lite.types import Batch, Step
+from marius_lite.types import Batch, Ids, Step
 
-Ids = npt.NDArray[np.int64]
 Batches = Callable[[int], Iterator[Batch]]
 """The batches of a window from an index in its step on."""
 
