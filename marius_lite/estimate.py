@@ -72,11 +72,7 @@ def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool
     ``config``: resolved. ``learned``: whether the rows are learned. Such rows are made at the start, which is not counted, and
     written when they leave. A ranking leaves all their partitions resident where they fit, else the first.
     """
-    buffer = DryBuffer(partitions, slots)
-    if learned:
-        for _ in each_adopted(buffer, partitions, slots):
-            pass  # without rows
-        buffer.flush()
+    buffer = _with_first_rows(DryBuffer(partitions, slots), partitions, slots, learned)
     for epoch in range(config.training.epochs):
         buffer.moved()  # what was between the epochs is not counted
         steps = plan(epoch).steps
@@ -96,10 +92,7 @@ def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool
 def moves_of_lanes(config: Config, plan: Plan, partitions: int, slots: int, learned: bool) -> Iterator[Moved]:
     """Do as `moves` for a run in several lanes, all together: each has a buffer of its own."""
     buffers = [DryBuffer(partitions, slots) for _ in range(config.scale.ranks)]
-    if learned:
-        for _ in each_adopted(buffers[0], partitions, slots):
-            pass  # without rows
-        buffers[0].flush()
+    _with_first_rows(buffers[0], partitions, slots, learned)
     for epoch in range(config.training.epochs):
         for buffer in buffers:
             buffer.moved()
@@ -117,6 +110,15 @@ def moves_of_lanes(config: Config, plan: Plan, partitions: int, slots: int, lear
         yield Moved([k for loaded, _ in moved for k in loaded], sum(len(written) for _, written in moved))
         if learned and ranking_due(config, epoch):
             buffers[0].enter(range(partitions) if slots >= partitions else [0], [])
+
+
+def _with_first_rows(buffer: DryBuffer, partitions: int, slots: int, learned: bool) -> DryBuffer:
+    """Return the buffer after the first rows of all partitions were made in it, where rows are learned."""
+    if learned:
+        for _ in each_adopted(buffer, partitions, slots):
+            pass  # without rows
+        buffer.flush()
+    return buffer
 
 
 @dataclass(frozen=True)

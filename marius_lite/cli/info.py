@@ -34,6 +34,7 @@ def info(
     facts = describe(folder, verify)
     if not as_json:
         warn(facts.pop("warnings", []))
+        facts = {name: value for name, value in facts.items() if value is not None}  # what a dataset has not
     show(facts, as_json)
 
 

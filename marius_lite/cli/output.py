@@ -68,4 +68,6 @@ def _text(value: Any) -> str:
         return ", ".join(f"{key} {_text(inner)}" for key, inner in value.items())
     if isinstance(value, list) and len(value) > MOST_SHOWN:
         return f"{len(value)} (--json lists them)"
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return "; ".join(map(_text, value))
     return str(value)
