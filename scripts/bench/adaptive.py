@@ -12,7 +12,6 @@ accuracy of both best checkpoints.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import socket
@@ -24,16 +23,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from commands import result_of
 from machine_facts import cpu_name
 
 from marius_lite.metrics import read
 
 WORK = "work"
 """The first argument where this script is one of the processes of a run."""
-
-
-def marius(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "marius_lite", *map(str, arguments)]
 
 
 def slowed(function: Callable[..., Any], times: float) -> Callable[..., Any]:
@@ -100,8 +96,7 @@ def until(found: list[tuple[float, float]], accuracy: float) -> float:
 
 
 def test_accuracy(run: Path) -> float:
-    done = subprocess.run(marius("eval", run, "--json"), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return float(json.loads(done.stdout)["accuracy"])
+    return float(result_of("eval", run, "--quiet")["accuracy"])
 
 
 def slower(lines: list[dict[str, Any]]) -> float:

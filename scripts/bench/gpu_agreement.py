@@ -11,14 +11,13 @@ have another order, so there only the first losses and the filtered MRR are comp
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import gpu_gnn
 import on_device
 import training
+from commands import make_graph, options
 from on_device import Report
 
 RUNS: dict[str, dict[str, object]] = {
@@ -39,32 +38,10 @@ FIRST = 5
 
 
 def dataset_of(a: argparse.Namespace, work: Path) -> Path:
-    subprocess.run(
-        [
-            sys.executable,
-            str(training.ROOT / "data_prep/planted_kg.py"),
-            str(work / "graph"),
-            "--nodes",
-            str(a.nodes),
-            "--edges",
-            str(a.edges),
-        ],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    make_graph("planted_kg.py", work / "graph", nodes=a.nodes, edges=a.edges)
     files = {split: work / "graph" / f"{split}.tsv" for split in ("train", "valid", "test")}
-    training.marius(
-        "preprocess",
-        files["train"],
-        "--valid",
-        files["valid"],
-        "--test",
-        files["test"],
-        "--output",
-        work / "dataset",
-        "--partitions",
-        PARTITIONS,
-    )
+    parts = options(valid=files["valid"], test=files["test"], partitions=PARTITIONS)
+    training.marius("preprocess", files["train"], *parts, "--output", work / "dataset")
     return work / "dataset"
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import on_device
 import training
+from commands import options
 from on_device import Report
 
 from marius_lite.tasks.evaluate_run import evaluate_run
@@ -26,18 +27,8 @@ PARTITIONS = 16
 
 def measure(a: argparse.Namespace, work: Path, report: Report) -> None:
     files = {split: a.data / f"{split}.txt" for split in ("train", "valid", "test")}
-    training.marius(
-        "preprocess",
-        files["train"],
-        "--valid",
-        files["valid"],
-        "--test",
-        files["test"],
-        "--output",
-        work / "dataset",
-        "--partitions",
-        PARTITIONS,
-    )
+    parts = options(valid=files["valid"], test=files["test"], partitions=PARTITIONS)
+    training.marius("preprocess", files["train"], *parts, "--output", work / "dataset")
     given = dict(item.split("=", 1) for item in a.set)
     start = time.perf_counter()
     lines = training.train(work / "dataset", work / "run", {"device": a.device, **given}, a.config)

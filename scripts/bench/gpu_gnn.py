@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import on_device
 import training
+from commands import make_graph, options
 from on_device import Report
 
 from marius_lite import make_dataset
@@ -49,19 +50,7 @@ SAMPLERS = {"cpu": "neighbours drawn by the CPU", "cuda": "neighbours drawn by t
 def dataset_of(a: argparse.Namespace, work: Path) -> Path:
     """A power-law graph both ways, random features and labels, as many training nodes as batches ask for."""
     rng = np.random.default_rng(0)
-    subprocess.run(
-        [
-            sys.executable,
-            str(training.ROOT / "data_prep/power_law.py"),
-            str(work),
-            "--nodes",
-            str(a.nodes),
-            "--edges",
-            str(a.edges),
-        ],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    make_graph("power_law.py", work, nodes=a.nodes, edges=a.edges)
     np.save(work / "all.npy", np.concatenate([np.load(path) for path in sorted(work.glob("edges-*.npy"))]))
     np.save(work / "features.npy", rng.random((a.nodes, WIDTH), np.float32))
     np.save(work / "labels.npy", rng.integers(CLASSES, size=a.nodes))
@@ -114,14 +103,7 @@ def peer(a: argparse.Namespace, work: Path) -> tuple[float, str]:
         sys.executable,
         str(Path(__file__).with_name("pyg_gpu.py")),
         str(work),
-        "--batch",
-        str(a.batch),
-        "--fanouts",
-        ",".join(map(str, a.fanouts)),
-        "--workers",
-        str(a.workers),
-        "--device",
-        a.peer_device or a.device,
+        *options(batch=a.batch, fanouts=",".join(map(str, a.fanouts)), workers=a.workers, device=a.peer_device or a.device),
     ]
     path = os.pathsep.join(filter(None, [str(training.ROOT), os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path})

@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import on_device
 import training
+from commands import make_graph, options
 from on_device import Report
 
 from marius_lite import _native
@@ -40,19 +41,7 @@ IO_THREADS = 4
 def graph(work: Path, nodes: int, edges: int) -> tuple[str, Path]:
     """A power-law graph: the pattern of its files, and the dataset."""
     folder = work / f"{edges}"
-    subprocess.run(
-        [
-            sys.executable,
-            str(training.ROOT / "data_prep/power_law.py"),
-            str(folder),
-            "--nodes",
-            str(nodes),
-            "--edges",
-            str(edges),
-        ],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    make_graph("power_law.py", folder, nodes=nodes, edges=edges)
     training.marius("preprocess", folder / "edges-*.npy", "--output", folder / "dataset", "--partitions", PARTITIONS)
     return f"{folder}/edges-*.npy", folder / "dataset"
 
@@ -77,20 +66,7 @@ def peer_rate(a: argparse.Namespace, edges: Path) -> float:
         sys.executable,
         str(Path(__file__).with_name("plain_torch_gpu.py")),
         str(edges),
-        "--nodes",
-        str(a.nodes),
-        "--dim",
-        str(a.dim),
-        "--batch",
-        str(a.batch),
-        "--negs",
-        str(a.negatives),
-        "--chunks",
-        str(a.chunks),
-        "--batches",
-        str(a.batches),
-        "--device",
-        a.device,
+        *options(nodes=a.nodes, dim=a.dim, batch=a.batch, negs=a.negatives, chunks=a.chunks, batches=a.batches, device=a.device),
     ]
     printed = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
     return float(re.findall(r"([\d.]+) edges/s", printed)[-1])

@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from commands import options
 from machine_facts import cpu_name, peers_environment
 
 from marius_lite import make_dataset, open_dataset
@@ -85,14 +86,7 @@ def peer(a: argparse.Namespace) -> float:
         a.peer_python,
         str(a.peer),
         str(a.edges),
-        "--nodes",
-        str(a.nodes),
-        "--threads",
-        str(a.threads),
-        "--batch",
-        str(a.batch),
-        "--batches",
-        str(a.batches),
+        *options(nodes=a.nodes, threads=a.threads, batch=a.batch, batches=a.batches),
     ]
     out = subprocess.run(command, check=True, capture_output=True, text=True, env=peers_environment()).stdout
     found = re.search(r"train: (\d+) seeds/s", out)

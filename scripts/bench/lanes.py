@@ -10,22 +10,15 @@ lanes in two processes with half of the threads each, with the share of the seco
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 
+from commands import result_of
 from machine_facts import cpu_name
 
 from marius_lite.metrics import read
-
-
-def marius(*arguments: object) -> str:
-    command = [sys.executable, "-m", "marius_lite", *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
 
 
 def train(a: argparse.Namespace, ranks: int, epochs: int, threads: int, processes: int = 1) -> Path:
@@ -35,12 +28,12 @@ def train(a: argparse.Namespace, ranks: int, epochs: int, threads: int, processe
     settings = [*a.set, f"scale.ranks={ranks}", f"training.epochs={epochs}", f"training.threads={threads}", "checkpoint.keep=1"]
     settings += ["evaluation.every_epochs=0"]
     sets = [part for each in settings for part in ("--set", each)]
-    marius("train", a.dataset, "--run", run, "--config", a.config, *sets, "--processes", processes)
+    result_of("train", a.dataset, "--run", run, "--config", a.config, *sets, "--processes", processes, "--quiet")
     return run
 
 
 def mrr(run: Path) -> float:
-    return float(json.loads(marius("eval", run, "--json"))["mrr"])
+    return float(result_of("eval", run, "--quiet")["mrr"])
 
 
 def speed(run: Path) -> float:

@@ -27,16 +27,13 @@ from pathlib import Path
 import numpy as np
 import torch
 import yaml
+from commands import words
 from machine_facts import cpu_name, peers_environment
 
 from marius_lite.nn import ways
 from marius_lite.nn.losses import Softmax
 
 WARM_UP = 5
-
-
-def marius(*arguments: object) -> list[str]:
-    return [sys.executable, "-c", "from marius_lite.cli.main import main; main()", *map(str, arguments)]
 
 
 def integers(edges: Path, work: Path) -> Path:
@@ -126,7 +123,7 @@ def ours(a: argparse.Namespace, one: Contender, dataset: Path, work: Path) -> Me
         "checkpoint.every_epochs": 1000,
     }
     process = subprocess.Popen(
-        marius("train", dataset, "--run", run, "--config=preset:plain", *(f"--set={k}={v}" for k, v in settings.items())),
+        words("train", dataset, "--run", run, "--config=preset:plain", *(f"--set={k}={v}" for k, v in settings.items())),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
@@ -197,7 +194,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=a.work) as folder:
         work = Path(folder)
         subprocess.run(
-            marius("preprocess", a.edges, "--output", work / "dataset", "--partitions", a.partitions),
+            words("preprocess", a.edges, "--output", work / "dataset", "--partitions", a.partitions),
             check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -11,13 +11,12 @@ epoch; then the means, and how they compare with the first of the bits.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
 from pathlib import Path
 
-from lanes import marius
+from commands import result_of
 from machine_facts import cpu_name
 
 from marius_lite.metrics import read
@@ -30,9 +29,9 @@ def measured(a: argparse.Namespace, bits: int, seed: int) -> tuple[float, int]:
     settings = [f"scale.ranks={a.ranks}", f"training.epochs={a.epochs}", "checkpoint.keep=1", "evaluation.every_epochs=0"]
     settings += [f"scale.merge_bits={bits}", f"training.seed={seed}", *a.set]
     sets = [part for each in settings for part in ("--set", each)]
-    marius("train", a.dataset, "--run", run, "--config", a.config, *sets, "--processes", a.processes)
+    result_of("train", a.dataset, "--run", run, "--config", a.config, *sets, "--processes", a.processes, "--quiet")
     epoch = [line for line in read(run / "metrics.jsonl") if line["kind"] == "epoch"][-1]
-    return json.loads(marius("eval", run, "--json"))["mrr"], epoch["machine"]["meet_bytes"]
+    return result_of("eval", run, "--quiet")["mrr"], epoch["machine"]["meet_bytes"]
 
 
 def main() -> None:

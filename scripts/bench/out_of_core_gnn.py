@@ -14,15 +14,12 @@ those that rows in packs read and wrote, temporary files included; the page cach
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
 from itertools import product
 from pathlib import Path
-from typing import Any
 
+from commands import result_of
 from machine_facts import cpu_name
 
 from marius_lite.files import remove_tree
@@ -42,20 +39,13 @@ def settings(way: str, sets: list[str]) -> list[str]:
     return [*sets, f"sampling.scope={name}", *([f"sampling.refresh_epochs={epochs}"] if epochs else [])]
 
 
-def marius(*arguments: str) -> dict[str, Any]:
-    """What a command prints as JSON."""
-    program = [sys.executable, "-c", "from marius_lite.cli.main import main; main()", *arguments, "--json"]
-    result: dict[str, Any] = json.loads(subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True).stdout)
-    return result
-
-
 def measured(dataset: Path, config: Path, sets: list[str], run: Path) -> dict[str, float]:
     """Figures of one run. ``seconds`` and bytes: of an epoch."""
     given = [part for item in sets for part in ("--set", item)]
-    marius("train", str(dataset), "--run", str(run), "--config", str(config), *given)
+    result_of("train", dataset, "--run", run, "--config", config, *given)
     epochs = [line["machine"] for line in read(run / "metrics.jsonl") if line["kind"] == "epoch"]
     later = epochs[1:] or epochs
-    found = marius("eval", str(run), "--checkpoint", "latest")
+    found = result_of("eval", run, "--checkpoint", "latest")
     return {
         "accuracy": 100 * found["accuracy"],
         "seconds": statistics.median(epoch["seconds"] for epoch in later),

@@ -14,9 +14,6 @@ for one graph alone.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from itertools import product
@@ -24,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from commands import result_of
 from machine_facts import cpu_name
 
 from marius_lite.files import remove_tree
@@ -61,17 +59,6 @@ SETTINGS = (
 )
 
 
-def marius(*arguments: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-c", "from marius_lite.cli.main import main; main()", *arguments, "--json"],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
-
-
 def setting(config: dict[str, Any], path: str) -> Any:
     for key in path.split("."):
         config = config[key]
@@ -82,9 +69,9 @@ def measured(dataset: Path, recipe: str, seed: int, sets: list[str], run: Path) 
     """Figures of one run, and what it was trained with."""
     more = [part for item in [*sets, f"training.seed={seed}"] for part in ("--set", item)]
     start = time.perf_counter()
-    trained = marius("train", str(dataset), "--run", str(run), *RECIPES[recipe], *more)
+    trained = result_of("train", dataset, "--run", run, *RECIPES[recipe], *more)
     minutes = (time.perf_counter() - start) / 60
-    figures = marius("eval", str(run), "--checkpoint", "best", "--include-self")
+    figures = result_of("eval", run, "--checkpoint", "best", "--include-self")
     config = yaml.safe_load((run / "config.yaml").read_text())["config"]
     return {
         "epochs": trained["epochs"],

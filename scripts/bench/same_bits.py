@@ -11,6 +11,7 @@ minutes.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import shutil
@@ -140,12 +141,16 @@ def reopen(before: Path, scratch: Path) -> list[str]:
 
 
 def main() -> None:
-    folder = Path(sys.argv[1]).absolute()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("before", type=Path, nargs="?")
+    a = parser.parse_args()
+    folder = a.folder.absolute()
     found = make(folder)
     (folder / "digests.json").write_text(json.dumps(found, indent=1))
     print(f"{len(found)} datasets and runs, {sum(map(len, found.values()))} files: {folder / 'digests.json'}")
-    if len(sys.argv) > 2:
-        other = Path(sys.argv[2]).absolute()
+    if a.before:
+        other = a.before.absolute()
         before = json.loads((other / "digests.json").read_text())
         differ = [
             f"{name}: {file}"
