@@ -36,3 +36,14 @@ def bits(run):
 def train(cli, dataset, run, *settings):
     assert cli("train", dataset, "--run", run, "--quiet", *options(*settings)) == 0
     return bits(run)
+
+
+def require_usable(cli, run, tmp_path, capfd):
+    """That the best checkpoint has the figure that it was chosen by, tells classes and is exported."""
+    capfd.readouterr()
+    assert cli("eval", run, "--split", "valid", "--json") == 0
+    best = max(line["accuracy"] for line in lines(run, "evaluation"))
+    assert json.loads(capfd.readouterr().out)["accuracy"] == best
+    assert cli("predict", run) == 0
+    assert len(capfd.readouterr().out.splitlines()) > 100
+    assert cli("export", run, "--output", tmp_path / "vectors", "--format", "parquet") == 0

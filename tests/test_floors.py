@@ -10,48 +10,44 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FLOORS = dict(
-    enumerate(
-        [
-            [
-                "errors",
-                "types",
-                "seeds",
-                "sealed",
-                "printable",
-                "files",
-                "temporary",
-                "sizes",
-                "own_code",
-                "places",
-                "waiting",
-                "log",
-                "machine_process",
-                "cluster",
-                "progress_bar",
-                "_native",
-            ],
-            ["ordering"],
-            ["config"],
-            ["storage"],
-            ["remote"],
-            ["graph"],
-            ["preprocess", "sampling"],
-            ["device"],
-            ["merging", "metrics", "nn", "optim", "pipeline", "processes"],
-            ["checkpoint", "evaluate", "rows"],
-            ["encode"],
-            ["tasks"],
-            ["warm"],
-            ["train"],
-            ["estimate", "export", "fetch", "machine", "predict", "pyg", "ray", "report", "search", "tune"],
-            ["prices"],
-            ["cli"],
-            ["__main__"],
-        ]
-    )
-)
-FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
+FLOORS = [
+    [
+        "errors",
+        "types",
+        "seeds",
+        "sealed",
+        "printable",
+        "files",
+        "temporary",
+        "sizes",
+        "own_code",
+        "places",
+        "waiting",
+        "log",
+        "machine_process",
+        "cluster",
+        "progress_bar",
+        "_native",
+    ],
+    ["ordering"],
+    ["config"],
+    ["storage"],
+    ["remote"],
+    ["graph"],
+    ["preprocess", "sampling"],
+    ["device"],
+    ["merging", "metrics", "nn", "optim", "pipeline", "processes"],
+    ["checkpoint", "evaluate", "rows"],
+    ["encode"],
+    ["tasks"],
+    ["warm"],
+    ["train"],
+    ["estimate", "export", "fetch", "machine", "predict", "pyg", "ray", "report", "search", "tune"],
+    ["prices"],
+    ["cli"],
+    ["__main__"],
+]
+FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}
 ROOMS = [  # of preprocess, each above the one before
     ["columns", "databases", "formats", "fractions", "option_texts", "plan"],
     ["arguments"],
@@ -73,32 +69,7 @@ ROOMS = [  # of preprocess, each above the one before
     ["__init__"],
 ]
 ROOM_OF = {name: floor for floor, names in enumerate(ROOMS) for name in names}
-TORCH_FREE = {
-    "errors",
-    "types",
-    "seeds",
-    "sealed",
-    "printable",
-    "files",
-    "temporary",
-    "sizes",
-    "own_code",
-    "places",
-    "waiting",
-    "log",
-    "cluster",
-    "progress_bar",
-    "config",
-    "ordering",
-    "storage",
-    "remote",
-    "graph",
-    "preprocess",
-    "sampling",
-    "estimate",
-    "fetch",
-    "machine",
-}
+TORCH_FREE = {name for names in FLOORS[: FLOOR_OF["device"]] for name in names} | {"estimate", "fetch", "machine"}
 CPP_FLOORS = {"base": 0, "io": 1, "rows": 2, "graph": 2, "score": 3, "layers": 4, "cuda": 5, "bind": 6}
 
 

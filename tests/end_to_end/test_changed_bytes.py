@@ -6,23 +6,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from open_parts import LINKS
 
 from marius_lite.sealed import checksum_of
 
-SETTINGS = [
-    "model.dim=8",
-    "training.threads=1",
-    "training.batch_size=200",
-    "training.epochs=2",
-    "negatives.count=20",
-    "negatives.chunks=1",
-    "storage.capacity=2",
-]
 ENCODER = ["model.encoder=sage", "model.decoder=distmult", "sampling.fanouts=[4]"]
 
 
 def options(*more):
-    return ["--config", "preset:plain", *(part for item in (*SETTINGS, *more) for part in ("--set", item))]
+    return ["--config", "preset:plain", *(part for item in (*LINKS, *more) for part in ("--set", item))]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from faults import Faults
-from whole_runs import EACH_BATCH, Program, outcome
+from whole_runs import EACH_BATCH, IN_LITTLE, Program, outcome
 
 CALLS = "open,read,pread,create,write,pwrite,ftruncate,fsync,fdatasync,rename,link,symlink,mkdir,unlink,rmdir"
 COMMANDS = ["train", "resume", "eval", "preprocess", "info"]
@@ -42,20 +42,7 @@ class Place:
             "train": ["train", root / "dataset", "--run", root / "run", "--config", self.program.config, *SMALL],
             "resume": ["resume", root / "run"],
             "eval": ["eval", root / "run", "--split", "valid"],
-            "preprocess": [
-                "preprocess",
-                root / "edges.tsv",
-                "--output",
-                root / "dataset",
-                "--partitions",
-                "6",
-                "--split",
-                "0.9,0.1,0",
-                "--adjacency",
-                "in",
-                "--memory",
-                "1MiB",
-            ],
+            "preprocess": ["preprocess", root / "edges.tsv", "--output", root / "dataset", *IN_LITTLE],
             "info": ["info", root / "dataset", "--verify"],
         }
         return self.program.start(*words[name], **faults).wait()

@@ -5,18 +5,10 @@ import re
 import shutil
 
 import pytest
+from open_parts import LINKS
 
 import marius_lite as ml
 from marius_lite.errors import UserError
-
-SETTINGS = [
-    "model.dim=8",
-    "training.threads=1",
-    "training.batch_size=200",
-    "training.epochs=2",
-    "negatives.count=20",
-    "negatives.chunks=1",
-]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +16,7 @@ def made(cli, tiny_dataset, tmp_path_factory):
     """A folder with a dataset and a run on it."""
     folder = tmp_path_factory.mktemp("made")
     shutil.copytree(tiny_dataset, folder / "dataset")
-    settings = [part for item in SETTINGS for part in ("--set", item)]
+    settings = [part for item in LINKS for part in ("--set", item)]
     assert cli("train", folder / "dataset", "--run", folder / "run", *settings) == 0
     return folder
 

@@ -9,7 +9,7 @@ import signal
 import pytest
 from disk_model import Disk, File, Folder, Link, leave
 from faults import Faults
-from whole_runs import EACH_BATCH, differences
+from whole_runs import EACH_BATCH, IN_LITTLE, differences
 
 STATES = 300
 FEW = 4
@@ -57,21 +57,7 @@ def calls_of_preprocess(program, tiny_edges, tmp_path_factory):
 
 
 def making(edges, output):
-    """In little memory, so that there are sorted runs on disk."""
-    return [
-        "preprocess",
-        edges,
-        "--output",
-        output,
-        "--partitions",
-        "6",
-        "--split",
-        "0.9,0.1,0",
-        "--adjacency",
-        "in",
-        "--memory",
-        "1MiB",
-    ]
+    return ["preprocess", edges, "--output", output, *IN_LITTLE]
 
 
 def same(folder, path):

@@ -16,6 +16,8 @@ CONFIG = {
     "evaluation": {"max_edges": 60, "every_epochs": 1},
 }
 EACH_BATCH = ["--set", "checkpoint.every_minutes=1e-9", "--set", "training.batch_size=700"]
+IN_LITTLE = ["--partitions", "6", "--split", "0.9,0.1,0", "--adjacency", "in", "--memory", "1MiB"]
+"""Options of a preprocess that has so little memory that there are sorted runs on disk."""
 
 
 class Running:

@@ -1,5 +1,6 @@
 """What tests of training share."""
 
+import community_graph
 import pytest
 
 
@@ -13,3 +14,12 @@ def printed(cli, capfd):
         return capfd.readouterr().out
 
     return call
+
+
+@pytest.fixture(scope="session")
+def clustered(cli, tmp_path_factory):
+    """`community_graph` in 8 partitions by locality, all of which have training nodes."""
+    folder = tmp_path_factory.mktemp("clustered")
+    by_locality = ["--partitions", "8", "--partitioner", "locality", "--training-partitions", "all"]
+    assert cli("preprocess", *community_graph.write(folder), "--output", folder / "dataset", *by_locality) == 0
+    return folder / "dataset"

@@ -12,15 +12,6 @@ CLUSTER = ["training.method=cluster", "sampling.scope=auto", "checkpoint.keep=60
 FULL = ["sampling.fanouts=[-1,-1]", "training.batch_size=1000", "storage.capacity=8", "model.dropout=0.2"]
 
 
-@pytest.fixture(scope="module")
-def clustered(cli, tmp_path_factory):
-    """`community_graph` in 8 partitions by locality, all of which have training nodes."""
-    folder = tmp_path_factory.mktemp("clustered")
-    by_locality = ["--partitions", "8", "--partitioner", "locality", "--training-partitions", "all"]
-    assert cli("preprocess", *community_graph.write(folder), "--output", folder / "dataset", *by_locality) == 0
-    return folder / "dataset"
-
-
 def train(cli, dataset, run, *more):
     assert cli("train", dataset, "--run", run, "--quiet", *options(*more)) == 0
     return bits(run)

@@ -1,10 +1,9 @@
 """Runs of SGC and SIGN: they learn, with any memory, from any checkpoint, and are evaluated, predicted and exported."""
 
-import json
 import shutil
 
 import pytest
-from node_runs import bits, lines, options, train
+from node_runs import bits, lines, options, require_usable, train
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
@@ -54,13 +53,7 @@ def test_from_any_checkpoint_it_goes_on_to_the_same_bits(cli, trained, tmp_path)
 
 
 def test_it_is_evaluated_predicted_and_exported(cli, trained, tmp_path, capfd):
-    run, _ = trained
-    assert cli("eval", run, "--split", "valid", "--json") == 0
-    best = max(line["accuracy"] for line in lines(run, "evaluation"))
-    assert json.loads(capfd.readouterr().out)["accuracy"] == best
-    assert cli("predict", run) == 0
-    assert len(capfd.readouterr().out.splitlines()) > 100
-    assert cli("export", run, "--output", tmp_path / "vectors", "--format", "parquet") == 0
+    require_usable(cli, trained[0], tmp_path, capfd)
 
 
 def test_what_is_said_names_the_hops(cli, communities, tmp_path, capfd):

@@ -1,11 +1,9 @@
 """Runs with reversible couplings: they learn, go on from any checkpoint to the same bits, and are evaluated and exported."""
 
-import json
 import shutil
 
-import community_graph
 import pytest
-from node_runs import bits, lines, options, train
+from node_runs import bits, lines, options, require_usable, train
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
@@ -22,15 +20,6 @@ COUPLED = [
     "training.epochs=16",
     "checkpoint.keep=60",
 ]
-
-
-@pytest.fixture(scope="module")
-def clustered(cli, tmp_path_factory):
-    """`community_graph` in 8 partitions by locality, all of which have training nodes."""
-    folder = tmp_path_factory.mktemp("clustered")
-    by_locality = ["--partitions", "8", "--partitioner", "locality", "--training-partitions", "all"]
-    assert cli("preprocess", *community_graph.write(folder), "--output", folder / "dataset", *by_locality) == 0
-    return folder / "dataset"
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +49,7 @@ def test_other_convolutions_learn(cli, clustered, tmp_path, encoder):
 
 
 def test_it_is_evaluated_predicted_and_exported(cli, trained, tmp_path, capfd):
-    capfd.readouterr()
-    assert cli("eval", trained, "--split", "valid", "--json") == 0
-    best = max(line["accuracy"] for line in lines(trained, "evaluation"))
-    assert json.loads(capfd.readouterr().out)["accuracy"] == best
-    assert cli("predict", trained) == 0
-    assert len(capfd.readouterr().out.splitlines()) > 100
-    assert cli("export", trained, "--output", tmp_path / "vectors", "--format", "parquet") == 0
+    require_usable(cli, trained, tmp_path, capfd)
 
 
 def test_other_methods_are_refused_in_a_line(cli, clustered, tmp_path, capfd):
