@@ -29,6 +29,14 @@ def test_every_page_is_in_the_navigation(site):
     assert {"errors.html", "api.html", "configuration.html", "changelog.html", "notebooks/knowledge_graph.html"} <= set(pages)
 
 
+def test_examples_of_parts_of_ones_own_are_the_files_that_are_tested(site):
+    shown = re.sub("<[^>]+>", "", (site / "extend.html").read_text())
+    assert "8&lt;" not in shown
+    for line in ("class Toy(Decoder):", "def pairs(", "ORDERINGS", "class ToyReader:", "FORMATS", "struct RowAdagrad {"):
+        assert line in shown
+    assert "struct Adagrad" not in shown
+
+
 def test_public_names_are_in_the_reference(site):
     import marius_lite as ml
 

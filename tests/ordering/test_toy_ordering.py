@@ -15,6 +15,7 @@ SETTINGS = {
 }
 
 
+# --8<-- [start:shown]
 def pairs(partitions, capacity, rng):
     """Every pair of partitions is a step of its own, and the pairs come as they were drawn."""
     left, right = np.triu_indices(partitions, 1)
@@ -28,6 +29,7 @@ def pairs(partitions, capacity, rng):
 @pytest.fixture
 def registered(monkeypatch):
     monkeypatch.setitem(ORDERINGS, "pairs", Ordering(pairs, most_loaded=lambda partitions, capacity: 2))
+    # --8<-- [end:shown]
 
 
 def test_a_toy_ordering_trains(registered, tiny_dataset, tmp_path):

@@ -10,6 +10,7 @@ from marius_lite.preprocess.formats import FORMATS
 from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.raw import RawEdges
 
+# --8<-- [start:shown]
 TITLE = b"toy graph\n"
 
 
@@ -46,6 +47,7 @@ FORMAT = Format(lambda opening: opening.of_stream(ToyReader), begins=lambda head
 def toy(tmp_path, monkeypatch):
     """A file of 250 edges, in a format that is registered by a line."""
     monkeypatch.setitem(FORMATS, "toy", f"{__name__}:FORMAT")
+    # --8<-- [end:shown]
     path = tmp_path / "edges.any"
     path.write_bytes(TITLE + b"".join(b"n%d > n%d\n" % (n, n + 1) for n in range(250)))
     return path
