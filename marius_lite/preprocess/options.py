@@ -25,29 +25,8 @@ from marius_lite.preprocess.fractions import Fractions, parse_fractions
 from marius_lite.preprocess.option_texts import parse_delimiter, parse_memory, parse_partitions, parse_workers
 
 SPLITS = ("train", "valid", "test")
-# Arguments that `Options.parse` turns into fields. The others are fields as they are.
-PARSED = {
-    "edges",
-    "output",
-    "valid",
-    "test",
-    "split",
-    "columns",
-    "delimiter",
-    "partitions",
-    "memory",
-    "features",
-    "node_ids",
-    "labels",
-    "train_nodes",
-    "valid_nodes",
-    "test_nodes",
-    "node_split",
-    "node_types",
-    "adjacency",
-    "engine",
-    "workers",
-}
+NO_FIELDS = ("split", "train_nodes", "valid_nodes", "test_nodes", "node_split", "engine")
+"""Arguments that are no options of this name: `Options.parse` makes others of them."""
 
 
 @dataclass(frozen=True)
@@ -119,27 +98,28 @@ class Options:
         adjacency = given.get("adjacency", "auto")
         if adjacency == "auto":  # classifying nodes needs it
             adjacency = "none" if given.get("labels") is None else "in"
-        as_they_are: dict[str, Any] = {name: value for name, value in given.items() if name not in PARSED}
-        return cls(
-            edges=tuple(map(str, given["edges"])),
-            output=Path(given["output"]),
-            valid=tuple(map(str, given.get("valid") or ())),
-            test=tuple(map(str, given.get("test") or ())),
-            fractions=parse_fractions(given.get("split"), "--split"),
-            columns=columns,
-            delimiter=parse_delimiter(given.get("delimiter", "auto")),
-            partitions=parse_partitions(given.get("partitions", "auto")),
-            memory=parse_memory(given.get("memory", "4GB")),
-            features=path_of(given.get("features")),
-            node_ids=path_of(given.get("node_ids")),
-            labels=path_of(given.get("labels")),
-            node_lists=node_lists(given),
-            node_fractions=parse_fractions(given.get("node_split"), "--node-split"),
-            node_types=path_of(given.get("node_types")),
-            adjacency=adjacency,
-            workers=parse_workers(given.get("engine", "plain"), given.get("workers")),
-            **as_they_are,
-        )
+        parsed: dict[str, Any] = {
+            "edges": tuple(map(str, given["edges"])),
+            "output": Path(given["output"]),
+            "valid": tuple(map(str, given.get("valid") or ())),
+            "test": tuple(map(str, given.get("test") or ())),
+            "fractions": parse_fractions(given.get("split"), "--split"),
+            "columns": columns,
+            "delimiter": parse_delimiter(given.get("delimiter", "auto")),
+            "partitions": parse_partitions(given.get("partitions", "auto")),
+            "memory": parse_memory(given.get("memory", "4GB")),
+            "features": path_of(given.get("features")),
+            "node_ids": path_of(given.get("node_ids")),
+            "labels": path_of(given.get("labels")),
+            "node_types": path_of(given.get("node_types")),
+            "node_lists": node_lists(given),
+            "node_fractions": parse_fractions(given.get("node_split"), "--node-split"),
+            "adjacency": adjacency,
+            "workers": parse_workers(given.get("engine", "plain"), given.get("workers")),
+        }
+        taken = {*parsed, *NO_FIELDS} & Arguments.__annotations__.keys()
+        as_they_are: dict[str, Any] = {name: value for name, value in given.items() if name not in taken}
+        return cls(**parsed, **as_they_are)
 
     @property
     def splits(self) -> tuple[str, ...]:
