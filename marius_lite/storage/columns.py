@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import crc32c_combine, write_file, write_file_range
+from marius_lite.storage.background import WriteBehind
 from marius_lite.storage.chunks import Chunks, chunk_folder, chunk_path
 from marius_lite.storage.metadata import describe_column
-from marius_lite.storage.write_behind import WriteBehind
 
 CHUNK = 4 << 20  # elements
 LEAST_BUFFER = 1 << 16  # elements

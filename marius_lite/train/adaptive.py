@@ -11,7 +11,6 @@ Which worker trains which nodes depends on the clock, so no two runs are alike. 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -30,6 +29,7 @@ from marius_lite.nn.products import products_in
 from marius_lite.pipeline.batches import Drawn, Sampled, Stages, Stop, run
 from marius_lite.processes.one_process import Processes
 from marius_lite.seeds import seed_for
+from marius_lite.storage.background import read_ahead
 from marius_lite.tasks.node_classification import NodeWindow
 from marius_lite.train.parts import Parts
 from marius_lite.train.together import LaneBatch, TogetherTrainer
@@ -167,19 +167,9 @@ class AdaptiveTrainer(TogetherTrainer):
 def one_ahead(
     batches: Iterable[Drawn], sample: Callable[[Drawn], Any], stop: Stop
 ) -> Generator[tuple[Drawn, Sampled], None, None]:
-    """Yield each batch with its ids. The next one alone is taken, and its ids sampled, meanwhile: what a worker has taken, no
+    """Return each batch with its ids. The next one alone is taken, and its ids sampled, meanwhile: what a worker has taken, no
     other trains, and all wait for it before a merge. See `pipeline.batches.Stages`."""
-    source = iter(batches)
-
-    def draw() -> tuple[Drawn, Any] | None:
-        batch = next(source, None)
-        return None if batch is None else (batch, sample(batch))
-
-    with ThreadPoolExecutor(1, thread_name_prefix="stage") as pool:
-        following = pool.submit(draw)
-        while (drawn := following.result()) is not None:
-            following = pool.submit(draw)
-            yield drawn
+    return read_ahead((batch, sample(batch)) for batch in batches)
 
 
 def _worker(rank: int) -> str:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from marius_lite._native import crc32c, read_file_range, write_file
 from marius_lite.files import read_numbers
-from marius_lite.storage.write_behind import WriteBehind
+from marius_lite.storage.background import WriteBehind
 
 Keys = npt.NDArray[np.uint32]
 Ids = npt.NDArray[Any]  # that keys stand for: uint32 or uint64

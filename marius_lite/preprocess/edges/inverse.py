@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.graph.edges import EDGES_AT_ONCE, EdgeBuckets
-from marius_lite.preprocess.disk.background import read_ahead
+from marius_lite.storage.background import read_ahead
 
 ENDS = ("src", "dst")
 TOO_MANY_ROWS = 1 << 32  # of all partitions: below, two nodes make a number of 64 bits

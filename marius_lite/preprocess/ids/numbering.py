@@ -19,12 +19,12 @@ import numpy as np
 from marius_lite._native import IntRunMerge, StringRunMerge, hashes_of_marked, sort_records, unhash_ints
 from marius_lite.files import read_numbers
 from marius_lite.graph.ids import order_key
-from marius_lite.preprocess.disk.background import read_ahead
 from marius_lite.preprocess.disk.spool import Ids, SpooledEdges
 from marius_lite.preprocess.ids import keys
 from marius_lite.preprocess.ids.id_runs import IdRun, IdRunWriter, id_run_bytes
 from marius_lite.preprocess.ids.keys import Dictionaries
 from marius_lite.progress_bar import progress_bar
+from marius_lite.storage.background import read_ahead
 
 MOST_BUFFER, LEAST_BUFFER = 4 << 20, 1 << 14
 BUFFERS = 3  # of each run that is merged: its values, their ends, the ids they get

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from marius_lite.preprocess.disk.background import read_ahead
 from marius_lite.progress_bar import progress_bar
+from marius_lite.storage.background import read_ahead
 
 
 def write_parquet(batches: pa.RecordBatchReader, path: Path, group_bytes: int) -> int:

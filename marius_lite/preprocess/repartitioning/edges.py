@@ -12,7 +12,6 @@ from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.counts import COUNTS
 from marius_lite.graph.edges import EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.preprocess import plan
-from marius_lite.preprocess.disk.background import read_ahead
 from marius_lite.preprocess.disk.passes import Files, all_of_it
 from marius_lite.preprocess.disk.sort import ExternalSort, Records, SortedRun, files_of, merge, run_bytes
 from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
@@ -22,6 +21,7 @@ from marius_lite.preprocess.edges.node_counts import copy_counts
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.repartitioning.site import RepartitionSite
 from marius_lite.progress_bar import progress_bar
+from marius_lite.storage.background import read_ahead
 from marius_lite.storage.flat import open_flat
 
 

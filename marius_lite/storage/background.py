@@ -1,10 +1,22 @@
-"""Write files in another thread while the next data are made."""
+"""Read and write in another thread: the next block while one is used, the last one while the next is made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+
+
+def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
+    """Return the same items. While one is used, another thread makes the next."""
+    end = object()
+    with ThreadPoolExecutor(1, thread_name_prefix="read") as pool:
+        coming: Future[Any] = pool.submit(next, items, end)
+        while (item := coming.result()) is not end:
+            coming = pool.submit(next, items, end)
+            yield item
 
 
 class WriteBehind:
