@@ -19,10 +19,10 @@ from marius_lite.evaluate import chunked_pass, layer_pass, summed_pass
 from marius_lite.evaluate.inference import infer
 from marius_lite.evaluate.layer_rows import RowsOnDisk
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.nn.encoders import ENCODERS, EncoderShape, make_encoder
+from marius_lite.nn.encoders import ENCODERS, BasicGnnEncoder, EncoderShape, make_encoder
 from marius_lite.sampling.neighbours import true_degrees
 
-pytest.importorskip("torch_geometric")
+pyg = pytest.importorskip("torch_geometric.nn")
 
 IN, WIDTHS, RELATIONS = 10, [8, 12, 6], 3
 LARGE = 1 << 30
@@ -147,7 +147,7 @@ BASIC = [
 def test_torch_geometrics_models_equal_their_own_forward(tmp_path_factory, name, options, seed, nodes, edges, partitions, tight):
     graph, partitioning, x = set_up(seed, nodes, edges, partitions)
     torch.manual_seed(seed)
-    encoder = make_encoder(f"torch_geometric.nn.models:{name}", EncoderShape(IN, [8, 8, 6], dropout=0.5, heads=2), options)
+    encoder = BasicGnnEncoder(getattr(pyg, name)(IN, 8, 3, 6, dropout=0.5, **options), IN, 6)
     for norm in encoder.module.norms:
         if hasattr(norm, "module"):
             torch.nn.init.normal_(norm.module.running_mean)
