@@ -147,7 +147,7 @@ def sort_and_fill(rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), orde
     (unique int64 (m,), order int32 (m,), starts int32 (m+1,), inverse int32 (m,)): what sort_rows and inverse_of give, with `spare`, `spare` + 1, ... behind the different rows, `spares` of them in turn, which stand at no position.
     """
 
-def picked(column: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], places: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> object:
+def picked(column: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], places: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
     """
     column[places], int64 (m,). Raises ValueError for a place that is not in the column.
     """

@@ -20,6 +20,7 @@ RETURNS = {
     "sort_and_fill": "tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]",
     "group_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]",
     "inverse_of": "NDArray[numpy.int32]",
+    "picked": "NDArray[numpy.int64]",
     "common_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32]]",
     "place_rows": "tuple[NDArray[numpy.int64], NDArray[numpy.int64]]",
     "sample": "dict[str, Any]",

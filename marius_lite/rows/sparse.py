@@ -15,8 +15,8 @@ from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Stages
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.rows.host import Gathered, HostGather, OnHost
-from marius_lite.rows.resident import Ids, RowBuffers, RowsByNode
-from marius_lite.types import Rows
+from marius_lite.rows.resident import RowBuffers, RowsByNode
+from marius_lite.types import Ids, Rows
 
 LEAST_SAVED = 4
 """Rows are held so where they take at most this part of what they take on disk: writing zeros is then faster than copying."""
