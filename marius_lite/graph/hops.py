@@ -4,7 +4,7 @@ and over how many hops? A network trained on the same takes minutes; these take 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -18,7 +18,8 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 WIDTH = 256
 """The most columns of features; wider ones become so many of their principal components."""
-HOPS = 4
+HOPS, MOST_HOPS = 4, 12
+"""Hops that are tried, and where more than two are clearly better."""
 MOST_NODES, MOST_EDGES, MOST_CLASSES = 50_000, 4_000_000, 1_000
 """Of larger graphs nothing is tried: it would take over 300 MB, or longer than some epochs."""
 MOST_ROWS = 8_000
@@ -42,9 +43,10 @@ class Tried:
     """The shares of validation nodes whose class (or one of whose classes) linear models tell right.
 
     ``own``: by a node's features alone. ``apart``: by these and, apart from them, the means of its neighbours of one and of two
-    hops. ``mixed``: by the features after 1, 2, ... hops of GCN. ``turned``: the best of the last two where edges lead both ways;
-    None where they do so already. ``related``: as ``apart``, but with the neighbours of each relation apart from the
-    others'; None where there is one relation, or too many. ``noise``: a difference below which two shares are alike.
+    hops. ``mixed``: by the features after 1, 2, ... hops of GCN, at least HOPS. ``turned``: the best of the
+    last two where edges lead both ways; None where they do so already. ``related``: as ``apart``, but with the neighbours of
+    each relation apart from the others'; None where there is one relation, or too many. ``noise``: a difference below which two
+    shares are alike.
     ``unweighted``: the best of ``own``, ``apart`` and ``mixed`` where all edges count alike; None where they do in these too.
     """
 
@@ -74,9 +76,10 @@ class Tried:
     @property
     def hops(self) -> int:
         """The least hops that are hardly worse than any. 2 unless more of them leave clearly fewer wrong answers."""
-        two, best = self.mixed[1], max(self.mixed[1:])
-        if not self._clear(best, two) or best - two <= FEWER * (1 - two):
+        two, near = self.mixed[1], max(self.mixed[1:HOPS])
+        if not self._clear(near, two) or near - two <= FEWER * (1 - two):
             return 2
+        best = max(self.mixed[1:])
         return next(hop for hop, share in enumerate(self.mixed[1:], start=2) if share >= best - self.noise / 2)
 
     @property
@@ -123,7 +126,8 @@ def tried(dataset: Dataset, undirected: bool, unit: float | None = None) -> Trie
     if not undirected:
         either, shares = _shares(test, rows, lists.both())
         turned = max(either, *shares)
-    return Tried(own, apart, mixed, turned, related, max(LEAST, sqrt(0.5 / len(valid))), alike)
+    found = Tried(own, apart, mixed, turned, related, max(LEAST, sqrt(0.5 / len(valid))), alike)
+    return replace(found, mixed=_mixed(test, rows, lists, MOST_HOPS)) if found.hops > 2 else found
 
 
 def _related(test: _Test, rows: Floats, lists: _Lists, relations: int) -> float | None:
@@ -140,11 +144,16 @@ def _shares(test: _Test, rows: Floats, lists: _Lists) -> tuple[float, tuple[floa
     near = lists.means(rows)
     apart = max(test.of(rows, near), test.of(rows, near, lists.means(near)))
     del near
-    shares, mixed = [], rows
-    for _ in range(HOPS):
-        mixed = lists.mixed(mixed)
-        shares.append(test.of(mixed))
-    return apart, tuple(shares)
+    return apart, _mixed(test, rows, lists, HOPS)
+
+
+def _mixed(test: _Test, rows: Floats, lists: _Lists, hops: int) -> tuple[float, ...]:
+    """Return the shares of right answers after 1, 2, ... hops."""
+    shares = []
+    for _ in range(hops):
+        rows = lists.mixed(rows)
+        shares.append(test.of(rows))
+    return tuple(shares)
 
 
 @dataclass(frozen=True)

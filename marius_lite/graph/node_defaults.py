@@ -18,6 +18,9 @@ UPDATES = {"gcn": 500, "sage": 1000}
 stop it before. The rate of sage is a third of that of gcn."""
 FEW_OF_CLASS = 20
 """Training nodes of a class below which sage is often far behind gcn."""
+PATIENCE = 20
+"""Evaluations without a better one after which sgc stops: rows shrink with each hop, so that it learns slowly at first, and its
+epochs cost little."""
 NORMALIZE = "model.normalize_features"
 
 
@@ -60,7 +63,8 @@ def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
         f"model.encoder=sgc, model.hops={seen.hops}, training.method=layerwise, because linear models tell {far:.0%} of the "
         f"validation nodes right after {seen.hops} hops, and {near:.0%} after two; --set model.encoder=gcn takes GCN of two hops"
     )
-    return ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise"]
+    patience = [] if "early_stopping" in _given(over, "training") else [f"training.early_stopping={PATIENCE}"]
+    return ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise", *patience]
 
 
 def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:

@@ -180,6 +180,18 @@ def any_weight(seed: int) -> Nodes:
     return replace(graph, weights=rng.lognormal(0, 1.5, len(graph.edges)))
 
 
+def roles(seed: int) -> Nodes:
+    """Features say nothing, and nodes of the three classes have 2, 6 and 18 links that they made."""
+    rng = np.random.default_rng(seed)
+    nodes = 3000
+    y = rng.integers(3, size=nodes)
+    made = np.array([2, 6, 18])[y]
+    source = np.repeat(np.arange(nodes), made)
+    target = rng.choice(nodes, size=len(source), p=made / made.sum())
+    x = rng.normal(size=(nodes, 16)).astype(np.float32)
+    return Nodes(np.stack([source, target], 1), x, y, np.split(rng.permutation(nodes), [900, 1500]))
+
+
 NODES: dict[str, Callable[[int], Nodes]] = {
     "strong": lambda seed: classed(seed, signal=3.0),
     "weak": lambda seed: classed(seed, signal=1.0),
@@ -201,6 +213,7 @@ NODES: dict[str, Callable[[int], Nodes]] = {
     "hubs": hubs,
     "useless": lambda seed: classed(seed, signal=0.0),
     "enough": lambda seed: classed(seed, signal=5.0, same=0.0),
+    "roles": roles,
     "weighted": weighted,
     "counted": counted,
     "distances": distances,

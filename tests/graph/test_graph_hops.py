@@ -151,3 +151,17 @@ def test_distances_do_not_count(made, caplog):
     assert config_for(far, None).model.weight_unit == 0
     assert "model.weight_unit=0, because linear models tell" in caplog.text
     assert config_for(far, None, ["model.weight_unit=3"]).model.weight_unit == 3
+
+
+def test_where_features_say_next_to_nothing_many_hops_are_taken(made):
+    """As label propagation takes them."""
+    dataset = made(0.2, [0])
+    seen = tried(dataset, undirected=True)
+    assert len(seen.mixed) == module.MOST_HOPS
+    assert seen.mixed[seen.hops - 1] > seen.mixed[3] + 0.01
+    assert config_for(dataset, None).model.hops == seen.hops > 4
+
+
+def test_whether_more_than_two_hops_are_better_is_told_by_the_first_four():
+    rising = (0.5, 0.7, 0.71, 0.71, 0.9, 0.95)
+    assert Tried(own=0.2, apart=0.2, mixed=rising, turned=None, related=None, noise=0.03).hops == 2
