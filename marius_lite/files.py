@@ -123,6 +123,10 @@ def whole(path: Path, beside: Path | None = None) -> Iterator[IO[bytes]]:
     ``path`` and .tmp by default. A killed program may leave it. `temporary.whole` is for files in folders of others.
     """
     beside = beside or path.with_name(f"{path.name}.tmp")
+    if not os.path.lexists(path.parent):  # the system's errors of these two would name the file beside it
+        raise RunError(f"{path}: there is no folder {path.parent}: make it, or name another file")
+    if path.is_dir():
+        raise RunError(f"{path}: {IN_THE_WAY[errno.EISDIR]}")
     with disk_errors(path):
         try:
             with open(beside, "wb") as file:

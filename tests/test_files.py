@@ -69,6 +69,14 @@ def test_a_place_that_is_taken_comes_with_advice(tmp_path, work):
         work(tmp_path / "file")
 
 
+def test_a_file_without_a_folder_and_one_that_is_a_folder_are_told_by_their_own_names(tmp_path):
+    with pytest.raises(RunError, match=r"absent/page\.html: there is no folder .*absent: make it"):
+        files.write_atomic(tmp_path / "absent/page.html", b"")
+    with pytest.raises(RunError, match=f"^{tmp_path}: a folder is where a file should be"):
+        files.write_atomic(tmp_path, b"")
+    assert not list(tmp_path.iterdir())
+
+
 def test_require_space_names_both_sizes(tmp_path):
     with pytest.raises(UserError, match=r"1\d*\.00 \w+|needs"):
         files.require_space(tmp_path / "not" / "yet", 10**18, "a test")

@@ -19,9 +19,9 @@ def dataset(tmp_path):
 
 def test_a_dict_is_no_configuration(dataset, tmp_path):
     for given in ({}, {"training": {"epochs": 1}}, "gnn.yaml"):
-        with pytest.raises(UserError, match=f"found {type(given).__name__}: make a configuration with ml.load_config"):
+        with pytest.raises(UserError, match=f"found {type(given).__name__}: make a configuration"):
             ml.train_run(dataset, tmp_path / "r", given)
-        with pytest.raises(UserError, match=r"ml\.load_config"):
+        with pytest.raises(UserError, match="make a configuration"):
             ml.plan_run(dataset, given)
     assert not (tmp_path / "r").exists()
 

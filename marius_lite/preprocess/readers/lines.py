@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +17,8 @@ from marius_lite.preprocess.readers.source import ByteStream
 SAMPLE_BYTES = 1 << 20
 SAMPLES, SPREAD_BYTES = 64, 1 << 16  # together four times as much as the start
 BOM = b"\xef\xbb\xbf"
+DATABASES = {"SQLite": (0, b"SQLite format 3\0"), "DuckDB": (8, b"DUCK")}  # where a file has its mark, and the mark
+JSON_OBJECT = re.compile(rb'\s*\[?\s*\{\s*"[^"\n]*"\s*:')
 LONGEST_LINE = 16 << 20
 MARKED_BYTES = 1 << 20
 MOST_COMMENTS, COMMENT_SHARE = 100, 0.02  # of the rows: files begin with a few lines
@@ -190,6 +193,17 @@ def _without_marked(data: npt.NDArray[np.uint8], comment: npt.NDArray[np.uint8])
 
 
 def _refuse_containers(path: str, start: bytes) -> None:
+    """Refuse files of other formats, which would be read as odd text."""
+    for name, (at, mark) in DATABASES.items():
+        if start[at : at + len(mark)] == mark:
+            raise UserError(
+                f"{path}: a {name} database: give --database {name.lower()}:///{path}, and a query in the place of the file"
+            )
+    if JSON_OBJECT.match(start):
+        raise UserError(
+            f"{path}:1: JSON, which is not read: write columns with a delimiter between them, or Parquet, for example with "
+            "pandas.read_json and to_csv"
+        )
     if start[257:262] == b"ustar":
         raise UserError(f"{path}: a tar archive: call it .tar, .tar.gz or the like, or unpack it (tar -xf)")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -146,7 +146,6 @@ def test_ids_are_no_features(folder):
 EDGE_FILES = {
     "spaces after the delimiter": ("p{a}, r{r}, p{b}\n", "begins or ends with a space"),
     "some numbers with a point": ("{a}.0,{b}\n", "is a number with a point"),
-    "JSON": ('{{"source": {a}, "target": {b}}}\n', "looks like JSON or a tuple"),
     "tuples": ("({a},{b})\n", "looks like JSON or a tuple"),
     "networkx": ("{a} {b} {{}}\n", "every edge that was looked at has the destination '{}'"),
     "quotes elsewhere": ('"p{a}";"p{b}"\n', "is in quotes: these are read as such in comma-separated files only"),
