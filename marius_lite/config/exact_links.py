@@ -23,8 +23,8 @@ EDGE_BYTES, NEGATIVE_BYTES = 2 * 20 + 20, 20
 """Bytes of an edge and of a negative in a sampled batch, beside neighbourhoods: ids, and which places have the same node; of an
 edge also its relation, and the sums by relation of both sides."""
 CORRECTED, KNOWN = 4, 4 * 2 * 16
-"""Bytes more of a place where scores are corrected (`negatives.log_q`); of an edge where true answers are left out: four pairs a
-side."""
+"""Bytes more of a place where scores are corrected (`negatives.log_q`); of an edge where true answers, or the node itself, are
+left out: four pairs a side."""
 
 
 def rules(config: Config) -> Rules:
@@ -74,4 +74,9 @@ def _beside(config: Config) -> int:
     """Return the bytes that a sampled batch has beside the neighbourhoods of its nodes."""
     edges, negatives = largest_batch(config), prod(negatives_shape(config, 0))
     corrected = CORRECTED * (2 * edges + negatives) if config.negatives.log_q else 0
-    return EDGE_BYTES * edges + NEGATIVE_BYTES * negatives + corrected + (KNOWN * edges if config.negatives.mask_known else 0)
+    return (
+        EDGE_BYTES * edges
+        + NEGATIVE_BYTES * negatives
+        + corrected
+        + KNOWN * edges * (config.negatives.mask_known + config.negatives.mask_self)
+    )

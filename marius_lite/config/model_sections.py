@@ -167,6 +167,11 @@ class NegativesSection(Section):
         "not pushed down for being frequent (degree_fraction above 0)",
     )
     mask_known: bool = Field(False, description="leave out negatives that are true answers by another edge of the same batch")
+    mask_self: bool = Field(
+        False,
+        description="leave out a node from the negatives of questions about itself, as `eval` does where there are hardly any "
+        "self-loops. Else out of core, where it is always resident, it is drawn more often than others",
+    )
 
 
 def drawn_by_degree(count: int, degree_fraction: float) -> int:

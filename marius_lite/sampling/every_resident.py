@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marius_lite.sampling.known import known_among
+from marius_lite.sampling.known import known_among, with_selves
 from marius_lite.sampling.negatives import ResidentNodes
 from marius_lite.seeds import seed_for
 from marius_lite.types import EdgeBatch, Pairs, SampledBatch
@@ -18,6 +18,7 @@ class EveryResident:
 
     run_seed: int
     mask_known: bool = False
+    mask_self: bool = False
 
     def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
         rows = resident.rows()
@@ -28,5 +29,7 @@ class EveryResident:
             if self.mask_known
             else tuple(Pairs(each, resident.places(answers)) for answers in (edges.dst, edges.src))
         )
+        if self.mask_self:
+            left_out = with_selves(left_out, edges, negatives)
         seed = seed_for(self.run_seed, "dropout", edges.epoch, edges.step, edges.index)
         return SampledBatch(edges, negatives, seed, True, left_out)

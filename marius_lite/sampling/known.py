@@ -1,4 +1,4 @@
-"""Find negatives that are true answers: another edge of the batch joins them to the same node by the same relation."""
+"""Find negatives that are no wrong answers: another edge of the batch has them, or they are the node that is asked about."""
 
 from __future__ import annotations
 
@@ -19,9 +19,32 @@ def known_among(edges: EdgeBatch, negatives: npt.NDArray[np.int64]) -> tuple[Pai
     )
 
 
+def with_selves(left_out: tuple[Pairs, ...], edges: EdgeBatch, negatives: npt.NDArray[np.int64]) -> tuple[Pairs, ...]:
+    """For each side, ``left_out`` and the negatives that are the node that the question is about. ``negatives``: as above.
+
+    An edge from a node to itself has no such negative: there the node is the answer.
+    """
+    each = np.flatnonzero(edges.src != edges.dst)
+    selves = [
+        _pairs_among(each, node[each], edges.size, negatives[side % len(negatives)])
+        for side, node in enumerate((edges.src, edges.dst))
+    ]
+    return tuple(_merged(*both) for both in zip(left_out, selves)) if left_out else tuple(selves)
+
+
+def _merged(one: Pairs, other: Pairs) -> Pairs:
+    columns = [np.concatenate(pair) for pair in ((one.edges, other.edges), (one.columns, other.columns))]
+    order = np.argsort(columns[0], kind="stable")
+    return Pairs(*(column[order] for column in columns))
+
+
 def _true_pairs(node: Rows, rel: Rows, answer: Rows, negatives: npt.NDArray[np.int64]) -> Pairs:
-    edge, true = _answers(node, rel, answer)
-    size = -(-len(node) // len(negatives))  # edges of a chunk, as `nn.scoring` cuts them
+    return _pairs_among(*_answers(node, rel, answer), len(node), negatives)
+
+
+def _pairs_among(edge: Rows, true: Rows, edges: int, negatives: npt.NDArray[np.int64]) -> Pairs:
+    """The places of nodes ``true`` among the negatives of their ``edge``s' chunks. Edges ascend, of a batch of ``edges``."""
+    size = -(-edges // len(negatives))  # edges of a chunk, as `nn.scoring` cuts them
     found: list[tuple[Rows, Rows]] = []
     for chunk, drawn in enumerate(negatives):
         first, last = np.searchsorted(edge, (chunk * size, (chunk + 1) * size))

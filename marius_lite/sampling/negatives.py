@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.sampling.known import known_among
+from marius_lite.sampling.known import known_among, with_selves
 from marius_lite.seeds import generator_for, integers_for, seed_for
 from marius_lite.types import Correction, EdgeBatch, Rows, SampledBatch
 
@@ -67,6 +67,7 @@ class NegativeSampler:
     from_batch: int
     run_seed: int
     mask_known: bool = False
+    mask_self: bool = False
 
     def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
         place = (edges.epoch, edges.step, edges.index)
@@ -76,6 +77,8 @@ class NegativeSampler:
             shape = (2, self.chunks, self.count)
             negatives = resident.at(integers_for(self.run_seed, "negatives", *place, resident.nodes, shape))
         left_out = known_among(edges, negatives) if self.mask_known else ()
+        if self.mask_self:
+            left_out = with_selves(left_out, edges, negatives)
         corrections = (
             ()
             if resident.log_q is None

@@ -127,9 +127,9 @@ def make_sampler(config: Config) -> Sampler:
     """Return what gives a batch its negatives: drawn ones, or every resident node."""
     negatives, seed = config.negatives, config.training.seed
     if negatives.count == "all":
-        return EveryResident(seed, negatives.mask_known)
+        return EveryResident(seed, negatives.mask_known, negatives.mask_self)
     from_batch = drawn_by_degree(negatives.count, negatives.degree_fraction)
-    return NegativeSampler(negatives.count, config.lane_chunks, from_batch, seed, negatives.mask_known)
+    return NegativeSampler(negatives.count, config.lane_chunks, from_batch, seed, negatives.mask_known, negatives.mask_self)
 
 
 def trained_edges(setting: Setting) -> EdgeBuckets | ReplayedEdges:

@@ -20,6 +20,17 @@ def test_every_resident_node_but_the_edges_own():
         np.testing.assert_array_equal(rows[pairs.columns], own)
 
 
+def test_the_node_asked_about_is_left_out_beside_the_answer_where_that_is_set():
+    src, dst = np.array([305, 704, 109]), np.array([700, 100, 109])
+    sampled = EveryResident(0, mask_self=True).sample(EdgeBatch(1, 2, 3, src, dst, np.zeros(3, np.int64)), RESIDENT)
+    rows = sampled.negatives.ravel()
+    for pairs in sampled.left_out:
+        np.testing.assert_array_equal(pairs.edges, [0, 0, 1, 1, 2])
+        assert {*rows[pairs.columns[:2]]} == {305, 700}
+        assert {*rows[pairs.columns[2:4]]} == {704, 100}
+        assert rows[pairs.columns[4]] == 109
+
+
 def test_another_batch_drops_other_numbers():
     rows = [np.array([300])] * 3
     one, other = (EveryResident(0).sample(EdgeBatch(0, 0, batch, *rows), RESIDENT).seed for batch in (0, 1))

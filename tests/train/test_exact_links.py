@@ -43,7 +43,7 @@ def machines(run):
     "more",
     [
         ["storage.window_edges=600"],
-        ["negatives.degree_fraction=0.5", "negatives.log_q=true", "negatives.mask_known=true"],
+        ["negatives.degree_fraction=0.5", "negatives.log_q=true", "negatives.mask_known=true", "negatives.mask_self=true"],
         [
             "model.encoder=rgcn",
             "model.normalize_features=true",
