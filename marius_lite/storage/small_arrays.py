@@ -5,21 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
+import zarr
 
 from marius_lite.files import read_numbers
 from marius_lite.storage.chunks import Chunks
-from marius_lite.storage.metadata import describe_array
+from marius_lite.storage.metadata import PLAIN
 
 
 def write_array(path: Path, values: npt.NDArray[Any]) -> None:
     """Write a small array as one uncompressed chunk."""
-    describe_array(path, values.dtype, values.shape, values.shape)
-    if values.size:
-        chunk = path.joinpath("c", *("0" for _ in values.shape))
-        chunk.parent.mkdir(parents=True, exist_ok=True)
-        chunk.write_bytes(np.ascontiguousarray(values).view(np.uint8).data)
+    array = zarr.create_array(
+        path, shape=values.shape, chunks=values.shape, dtype=values.dtype, config={"write_empty_chunks": True}, **PLAIN
+    )
+    array[...] = values
 
 
 def chunk_of_table(path: Path, size: int) -> Chunks:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import zarr
 
 from marius_lite._native import crc32c
 from marius_lite.config.sizes import STRIDE_STEP, padded_width
@@ -18,7 +19,6 @@ from marius_lite.files import disk_error, disk_errors, remove_tree
 from marius_lite.storage.bfloat16 import BITS, floats
 from marius_lite.storage.chunks import Chunks, chunk_path
 from marius_lite.storage.engine import read_range
-from marius_lite.storage.metadata import ArrayDescription, describe_array, read_description
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float16), BITS, np.dtype(np.int8))
 GAP_BYTES = 64 * 1024  # reading across a smaller gap costs less than another request
@@ -60,7 +60,16 @@ class RowTable:
                 f"must be positive, the width a multiple of {STRIDE_STEP // dtype.itemsize}"
             )
         with disk_errors(path):
-            describe_array(path, dtype, (nodes, width), (rows_per_partition, width), attributes)
+            zarr.create_array(
+                store=path,
+                shape=(nodes, width),
+                chunks=(rows_per_partition, width),
+                dtype=dtype,
+                compressors=None,
+                filters=None,
+                fill_value=0,
+                attributes=dict(attributes or {}),
+            )
         table = cls(path, nodes, width, rows_per_partition, dtype)
         for k in range(table.partitions):
             with disk_errors(table.chunk_path(k)):
@@ -72,10 +81,17 @@ class RowTable:
     @classmethod
     def open(cls, path: Path) -> RowTable:
         """Open the table at ``path``. Raises UserError where there is no array that this program can page."""
-        found = _described(path)
-        shape, chunks, dtype = found.shape, found.chunks, found.dtype
-        rows = len(shape) == len(chunks) == 2 and chunks[1] == shape[1] and chunks[0] > 0
-        if not found.raw or not rows or dtype not in DTYPES or padded_width(shape[1], dtype) != shape[1]:
+        try:
+            array = zarr.open_array(path, mode="r")
+        except (FileNotFoundError, ValueError) as error:
+            raise UserError(f"{path}: no Zarr array: {error}") from error
+        except OSError as error:
+            raise disk_error(error, path) from error
+        chunks, dtype, shape = array.chunks, np.dtype(array.dtype), array.shape
+        codecs = [codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())]
+        raw = codecs == ["bytes"]
+        rows = len(shape) == 2 and chunks[1] == shape[1]
+        if not raw or not rows or dtype not in DTYPES or padded_width(shape[1], dtype) != shape[1]:
             raise UserError(
                 f"{path}: found shape {shape}, chunks {chunks}, dtype {dtype}: expected an "
                 "uncompressed Zarr v3 array of float32, float16, uint16 or int8, (nodes, width), whole "
@@ -85,7 +101,8 @@ class RowTable:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        return _described(self.path).attributes
+        with disk_errors(self.path):
+            return dict(zarr.open_array(self.path, mode="r").attrs)
 
     @property
     def partitions(self) -> int:
@@ -198,16 +215,6 @@ class RowTable:
     def remove(self) -> None:
         """Remove the table, with its files. Raises OSError."""
         remove_tree(self.path)
-
-
-def _described(path: Path) -> ArrayDescription:
-    """Return what the metadata at ``path`` says. Raises UserError where it describes no array, RunError where the disk fails."""
-    try:
-        return read_description(path)
-    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
-        raise UserError(f"{path}: no Zarr array: {error}") from error
-    except OSError as error:
-        raise disk_error(error, path) from error
 
 
 def spans(offsets: npt.NDArray[np.int64], stride: int) -> list[tuple[int, int]]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import zarr
+from zarr.errors import NodeTypeValidationError
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
@@ -26,9 +28,6 @@ class ZarrRows:
         self._checksum = 0
         if not any((path / name).exists() for name in METADATA):
             raise UserError(f"{path}: a folder, and no Zarr array: {ADVICE}")
-        import zarr  # takes longer to load than the rest of a small preprocessing
-        from zarr.errors import NodeTypeValidationError
-
         with reading(path):
             try:
                 self._array = zarr.open_array(path, mode="r")
