@@ -27,7 +27,7 @@ def sampled_quickly(
         slow = slow + 1 if time.perf_counter() - started > QUICK_SECONDS else 0
         yield batch, sampled
         if slow == 2:
-            break
+            with closing(sampled_ahead(waiting, sample, stop)) as ahead:
+                yield from ahead
+            return
         started = time.perf_counter()
-    with closing(sampled_ahead(waiting, sample, stop)) as ahead:
-        yield from ahead
