@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marius_lite.config.encoder_memory import fanouts_of
+from marius_lite.config.encoder_memory import fanouts_of, uniform
 from marius_lite.config.planning import Rules
 from marius_lite.config.schema import Config
 
@@ -12,21 +12,18 @@ WEIGHING = ("gcn", "sage", "sgc", "sign")
 
 def may_weigh(config: Config) -> bool:
     """Return whether neighbours may count by weights, and do so where nothing is said."""
-    asked = config.sampling.fanouts
-    by_relation = asked != "auto" and not all(isinstance(fanout, int) for fanout in fanouts_of(config))
-    return (
-        config.model.encoder in WEIGHING
-        and config.task == "node_classification"
-        and not config.sampling.weighted
-        and not by_relation
-    )
+    return config.model.encoder in WEIGHING and config.task == "node_classification" and uniform(config)
+
+
+def weighs(config: Config) -> bool:
+    """Return whether neighbours count by weights. It is resolved before training."""
+    return config.model.weight_unit not in ("auto", 0)
 
 
 def rules(config: Config) -> Rules:
     """Return the rules for runs whose neighbours cannot count by weights."""
-    unit, encoder = config.model.weight_unit, config.model.encoder
-    some = unit not in ("auto", 0)
-    wanted = f"`model.weight_unit` is {unit}, but"
+    some, encoder = weighs(config), config.model.encoder
+    wanted = f"`model.weight_unit` is {config.model.weight_unit}, but"
     return [
         (
             some and encoder not in WEIGHING,

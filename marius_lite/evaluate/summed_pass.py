@@ -18,6 +18,7 @@ import torch
 from marius_lite._native import add_block
 from marius_lite.evaluate.layer_pass import LayerPass, ListsOfPartition
 from marius_lite.evaluate.layer_rows import LayerRows, RowsOnDisk, Write
+from marius_lite.graph.adjacency import sums_by_list
 from marius_lite.pipeline.batches import staged
 from marius_lite.storage.engine import own_pages_of
 
@@ -116,7 +117,7 @@ class SummedPass(LayerPass):
         ids = self.partitioning.range(k).start + first
         of_edges = None if lists.factors is None else lists.factors[start : int(indptr[-1])]
         if self.degrees is None and of_edges is not None:
-            totals = np.bincount(np.repeat(np.arange(last - first), np.diff(indptr)), of_edges, last - first)
+            totals = sums_by_list(indptr, of_edges)
             factors = (1 / totals.clip(TINY)).astype(np.float32)
         elif self.degrees is None:
             factors = (1 / np.diff(indptr).clip(1)).astype(np.float32)

@@ -178,14 +178,17 @@ class Adjacency:
 
     def _factors(self, k: int, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Divide weights by the unit, where they are. Raises UserError for one below 0, or above all numbers."""
+        self.require_weights(k, weights, "model.weight_unit", "0, so that all edges count alike,")
+        weights /= np.float32(self.unit)
+        return weights
+
+    def require_weights(self, k: int, weights: npt.NDArray[np.float32], key: str, off: str) -> None:
+        """Raise UserError unless the weights of partition k's edges are what ``key`` takes, which ``off`` turns off."""
         if len(weights) and not (weights.min() >= 0 and weights.max() < np.inf):
             raise UserError(
                 f"{self.folder}: the edges into partition {k} have weights from {weights.min()} to {weights.max()}: "
-                "`model.weight_unit` takes finite weights of 0 or more: set it to 0, so that all edges count alike, or "
-                "preprocess edges with such weights"
+                f"`{key}` takes finite weights of 0 or more: set it to {off} or preprocess edges with such weights"
             )
-        weights /= np.float32(self.unit)
-        return weights
 
     def _range(self, k: int, array: str) -> tuple[int, int]:
         """Return where the entries of partition k are in one of the stored ARRAYS."""
@@ -246,6 +249,21 @@ class Adjacency:
                 f"{self.folder / ARRAYS[array]}: the lists of partition {k} do not match their checksum, the dataset "
                 "was changed: make it again with `marius-lite preprocess`"
             )
+
+
+def sums_by_list(indptr: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Return the sum of each list's ``values``, float64 (lists,). Values begin with those of the first list.
+
+    Some lists are summed at a time: their edges are numbered for it, which takes several times as much memory as the values.
+    """
+    ends = indptr - indptr[0]
+    out, low = np.empty(len(ends) - 1), 0
+    while low < len(out):
+        high = max(low + 1, int(np.searchsorted(ends, ends[low] + EDGES_AT_ONCE, side="right")) - 1)
+        named = np.repeat(np.arange(high - low), np.diff(ends[low : high + 1]))
+        out[low:high] = np.bincount(named, values[ends[low] : ends[high]], high - low)
+        low = high
+    return out
 
 
 def lists_of(edges: EdgeBuckets, partitioning: Partitioning, k: int, dtypes: Mapping[str, np.dtype[Any]]) -> Lists:

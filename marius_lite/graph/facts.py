@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from marius_lite.config import machine
+from marius_lite.config.edge_weights import weighs
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
@@ -63,9 +64,7 @@ def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:
         features=features.stride if features else 0,
         feature_width=features.width if features else 0,
         lists=list_bytes(dataset, config),
-        merging=dataset.adjacency.merging_bytes(config.sampling.weighted or config.model.weight_unit not in ("auto", 0))
-        if dataset.adjacency
-        else 0,
+        merging=dataset.adjacency.merging_bytes(config.sampling.weighted or weighs(config)) if dataset.adjacency else 0,
         all_lists=all_list_bytes(dataset, config),
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.graph.adjacency import sums_by_list
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.node_columns import Labels
 
@@ -192,10 +193,7 @@ class _Lists:
 
     def _counts(self) -> npt.NDArray[Any]:
         """Return what the edges of each node count together."""
-        counts = np.diff(self.indptr)
-        return (
-            counts if self.factors is None else np.bincount(np.repeat(np.arange(len(counts)), counts), self.factors, len(counts))
-        )
+        return np.diff(self.indptr) if self.factors is None else sums_by_list(self.indptr, self.factors)
 
     def mixed(self, rows: Floats) -> Floats:
         """Return the rows after a hop of GCN: each node has an edge to itself, edges weigh by the degrees of both ends."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from marius_lite.config.edge_weights import weighs
 from marius_lite.config.layerwise import gathered_bytes
 from marius_lite.config.schema import Config
 from marius_lite.graph.adjacency import Adjacency
@@ -16,10 +17,8 @@ def features_read(dataset: Dataset, config: Config) -> Features | None:
 
 def lists_read(dataset: Dataset, config: Config) -> Adjacency | None:
     """The in-edge lists that a run samples from, with factors where weights of edges count; None where it has no encoder."""
-    lists, unit = dataset.adjacency, config.model.weight_unit
-    if not config.encodes or lists is None or unit in ("auto", 0):
-        return lists if config.encodes else None
-    return lists.weighing(float(unit))
+    lists = dataset.adjacency if config.encodes else None
+    return lists.weighing(float(config.model.weight_unit)) if lists is not None and weighs(config) else lists
 
 
 def feature_width(dataset: Dataset, config: Config) -> int:

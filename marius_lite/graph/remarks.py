@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from marius_lite.config import lanes
+from marius_lite.config.edge_weights import weighs
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.graph.manifest import Manifest
@@ -14,7 +15,7 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
     said = {
         "edges have weights, which this run does not use (gcn, sage, sgc and sign do: `model.weight_unit`)": "weight" in carried
         and not config.sampling.weighted
-        and config.model.weight_unit in ("auto", 0),
+        and not weighs(config),
         "edges have times, which training does not use": "time" in carried,
         "nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`)": manifest.features
         is not None

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import marius_lite._native as _native
-from marius_lite.errors import UserError
-from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype
+from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype, sums_by_list
 from marius_lite.graph.fanouts import Fanout
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.types import Rows
@@ -74,13 +73,12 @@ def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
     Where edges have factors, these are summed instead of counted.
     """
     counts = np.diff(lists.indptr)
+    loops = lists.sources == np.repeat(np.arange(first, first + len(counts)), counts)
     if lists.factors is not None:
-        targets = np.repeat(np.arange(len(counts)), counts)
-        others = lists.sources != targets + first
-        return np.bincount(targets[others], lists.factors[others], len(counts)).astype(np.float32)
-    own = np.flatnonzero(lists.sources == np.repeat(np.arange(first, first + len(counts)), counts))
-    loops = np.bincount(np.searchsorted(lists.indptr, own, side="right") - 1, minlength=len(counts))
-    return (counts - loops).astype(np.float32)
+        return sums_by_list(lists.indptr, np.where(loops, np.float32(0), lists.factors)).astype(np.float32)
+    own = np.flatnonzero(loops)
+    own_counts = np.bincount(np.searchsorted(lists.indptr, own, side="right") - 1, minlength=len(counts))
+    return (counts - own_counts).astype(np.float32)
 
 
 class ListsReader(Protocol):
@@ -104,13 +102,8 @@ def read_lists(adjacency: Adjacency, k: int, weighted: bool, own_pages: bool = F
     ``own_pages``: see `Adjacency.read`.
     """
     lists = adjacency.read(k, weighted, own_pages)
-    weights = lists.weights
-    if weights is not None and len(weights) and not (weights.min() >= 0 and weights.max() < np.inf):
-        raise UserError(
-            f"{adjacency.folder}: the edges into partition {k} have weights from {weights.min()} to "
-            f"{weights.max()}: `sampling.weighted` takes finite weights of 0 or more: set it to false, or "
-            "preprocess edges with such weights"
-        )
+    if lists.weights is not None:
+        adjacency.require_weights(k, lists.weights, "sampling.weighted", "false,")
     return lists
 
 

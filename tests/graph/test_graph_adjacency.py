@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from weighted_dataset import with_weights
 
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
-from marius_lite.graph.adjacency import source_dtype
+from marius_lite.graph.adjacency import source_dtype, sums_by_list
 from marius_lite.preprocess import make_dataset
 from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
 
@@ -169,3 +170,12 @@ def test_weights_count_in_the_memory_of_a_partition(weighted, tmp_path):
     with pytest.raises(UserError, match="give more --memory"):
         AdjacencyWriter(edges, tmp_path / "in", degrees, 4, int(bytes_needed) - 1)
     AdjacencyWriter(edges, tmp_path / "in", degrees, 4, int(bytes_needed))
+
+
+@pytest.mark.parametrize("sizes", [[0, 3, 0, 0, 2, 0], [], [0], [1 << 19, 0, 1 << 18, 5], [7] * 60_000])
+def test_values_are_summed_by_list(sizes):
+    rng = np.random.default_rng(len(sizes))
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    values = rng.random(ends[-1]).astype(np.float32)
+    expected = [values[low:high].sum(dtype=np.float64) for low, high in pairwise(ends.tolist())]
+    np.testing.assert_allclose(sums_by_list(ends + 11, values), expected, rtol=1e-12)
