@@ -40,13 +40,8 @@ def groups(data: Dataset, config: Config, width: int) -> int:
     """Return how often a pass reads its rows: once for each group of nodes whose sums and lists fit in memory."""
     lists, nodes, memory = lists_read(data, config), data.manifest.nodes, inference_bytes(config)
     assert lists is not None
-    return max(
-        1,
-        -(
-            -(nodes * (4 * width + 20) + int(lists.starts[-1]) * (4 + 4 * lists.weighs))
-            // max(1, memory - _in_memory(data, config, width))
-        ),
-    )
+    taken = nodes * (4 * width + 20) + int(lists.starts[-1]) * (4 + 4 * lists.weighs)
+    return max(1, -(-taken // max(1, memory - _in_memory(data, config, width))))
 
 
 def pass_bytes(data: Dataset, config: Config) -> int:

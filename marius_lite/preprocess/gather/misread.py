@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from marius_lite.preprocess.readers.raw import RawEdges
+from marius_lite.preprocess.readers.sniff import SHOWN
 
 SAMPLE = 1000  # rows of a block
 LEAST_ROWS, LEAST_EDGES = 10, 100  # fewer rows that agree, or edges of a graph, show nothing
@@ -40,11 +41,6 @@ def shown(edges: RawEdges) -> Iterator[str]:
 
 def _without(found: dict[str, tuple[str, str]], known: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     return {sign: where for sign, where in found.items() if sign not in known}
-
-
-def _named(delimiter: str) -> str:
-    """How readers name a delimiter."""
-    return "tab" if delimiter == "\t" else repr(delimiter)
 
 
 def _printable(raw: str | int) -> str:
@@ -76,7 +72,9 @@ class Misreads:
         """Look for signs in a block. ``read_as``: how the file is read, as its reader describes it. ``titles``: of source and
         destination, perhaps of more columns."""
         delimited = read_as.startswith(TEXT)  # the rows are text that a delimiter cut
-        used = next((each for each in DELIMITERS if read_as.startswith(f"{TEXT}, delimiter {_named(each)},")), None)
+        used = next(
+            (each for each in DELIMITERS if read_as.startswith(f"{TEXT}, delimiter {SHOWN.get(each, repr(each))},")), None
+        )
         self._splits = {key: count for key, count in self._splits.items() if key[1] != used}  # in quotes it is no delimiter
         self._look_for_titles(edges, titles)
         self._look_at_titles(edges, delimited)
