@@ -25,6 +25,15 @@ def dense(graph, norm, diagonal):
     return torch.from_numpy(scaled + diagonal * np.diag(np.diag(scaled)))
 
 
+def require_same_gradients(out, expected, sampled, whole, tolerance):
+    """Send the same gradient back from both. ``sampled``: rows, and the nodes they are of; ``whole``: those of all, float64."""
+    upstream, (parts, ids) = torch.randn_like(out), sampled
+    out.backward(upstream)
+    expected.backward(upstream.double())
+    gradient = torch.zeros(whole.shape).index_add(0, torch.as_tensor(ids), parts.grad)
+    torch.testing.assert_close(gradient.double(), whole.grad, rtol=tolerance, atol=tolerance)
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, 10_000),
@@ -53,11 +62,7 @@ def test_layers_are_dense_products(seed, nodes, edges, norm, diagonal, widths, w
     expected = (wide @ hidden @ second[0].T + second[1])[ids[: len(out)]]
     torch.testing.assert_close(out.double(), expected, rtol=1e-4, atol=1e-4)
 
-    upstream = torch.randn_like(out)
-    out.backward(upstream)
-    expected.backward(upstream.double())
-    gradient = torch.zeros_like(x).index_add(0, torch.as_tensor(ids), parts.grad)
-    torch.testing.assert_close(gradient.double(), whole.grad, rtol=1e-4, atol=1e-4)
+    require_same_gradients(out, expected, (parts, ids), whole, 1e-4)
 
 
 def test_rows_ask_for_no_degrees():
@@ -86,11 +91,7 @@ def test_edges_that_weigh_are_those_of_torch_geometric(widths):
     parts, whole = x[ids].requires_grad_(), x.double().requires_grad_()
     out, expected = ours(parts, sampled), theirs(whole, graph.edge_index, factors.double())[ids[:40]]
     torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-5)
-    upstream = torch.randn_like(out)
-    out.backward(upstream)
-    expected.backward(upstream.double())
-    gradient = torch.zeros_like(x).index_add(0, torch.as_tensor(ids), parts.grad)
-    torch.testing.assert_close(gradient.double(), whole.grad, rtol=1e-5, atol=1e-5)
+    require_same_gradients(out, expected, (parts, ids), whole, 1e-5)
     for one, other in zip(ours.convs[0].parameters(), theirs.parameters()):
         torch.testing.assert_close(one.grad.double(), other.grad, rtol=1e-4, atol=1e-4)
 
