@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ def write_zarr(folder: Path, name: str, blocks: Blocks, rows: int, names: Names)
     group = zarr.open_group(folder, mode="a")
     start, arrays = 0, dict[str, Any]()
     with ExitStack() as opened:
+        opened.enter_context(all_ended())
         for ids, columns in blocks:
             if not arrays:
                 ids_output = opened.enter_context(ids_file(folder, name, ids.type, rows))
@@ -42,6 +45,25 @@ def write_zarr(folder: Path, name: str, blocks: Blocks, rows: int, names: Names)
                 arrays[key][start : start + len(values)] = values
             start += len(ids)
             write_ids(ids_output, ids)
+
+
+@contextmanager
+def all_ended() -> Iterator[None]:
+    """Where a write of the block fails, wait for those that Zarr began beside it.
+
+    They would go on in a folder that is being removed, or make it anew.
+    """
+    from zarr.core.sync import sync
+
+    async def others() -> None:
+        if beside := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(beside)
+
+    try:
+        yield
+    except BaseException:
+        sync(others())
+        raise
 
 
 FORMAT = ExportFormat(write_zarr)
