@@ -52,7 +52,7 @@ class ProcessGroup:
             dist.init_process_group("gloo", store=store, rank=place.rank, world_size=place.count, timeout=CALL)
             self._launch = _store(place, is_host=False, of="launch") if place.has_store else None
             self.has_begun = bool(place.restarts and self._launch and self._launch.check([BEGUN]))
-            self._group = dist.new_group(backend="gloo", timeout=WHOLE_RUN)
+            self._group: Any = dist.new_group(backend="gloo", timeout=WHOLE_RUN)
             self._claims = _store(place, is_host=False)
             self._alive = SignsOfLife(place)
         except (RuntimeError, ValueError) as error:
@@ -141,6 +141,8 @@ class ProcessGroup:
         if dist.is_initialized():
             with suppress(RuntimeError, ValueError):  # some of it may have failed already
                 dist.destroy_process_group()
+        # Ends its threads. Each needs Python to free what it sent last: while Python ends, that would abort the process.
+        self._group = None
 
     def begin(self) -> None:
         if self._launch:

@@ -22,6 +22,7 @@ SETS = [each for setting in [*LINKS, "scale.ranks=2", "training.batch_size=20"] 
 
 TALK = """
 import sys, torch
+from pathlib import Path
 from marius_lite.errors import EndedElsewhere, UserError
 from marius_lite.machine_process import this_process
 from marius_lite.processes.group import ProcessGroup
@@ -46,6 +47,7 @@ except UserError:
 except EndedElsewhere as ended:
     assert rank == 1 and ended.exit_code == 2
 group.close()
+assert not [name for name in Path("/proc/self/task").glob("*/comm") if "gloo" in name.read_text()]
 """
 STOPS = """
 import sys, time
