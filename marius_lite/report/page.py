@@ -64,17 +64,21 @@ def text(value: Any) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table; nothing without rows. Numbers stand on the right, as do the headings of columns that begin with one."""
+    """Return a table; nothing without rows. Columns of numbers alone stand on the right."""
     rows = list(rows)
     if not rows:
         return ""
-    lines = "".join("<tr>" + "".join(f"<td{_side(value)}>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows)
-    heads = "".join(f"<th{_side(value)}>{text(name)}</th>" for name, value in zip(head, rows[0])) if any(head) else ""
+    sides = [_side(column) for column in zip(*rows)]
+    lines = "".join(
+        "<tr>" + "".join(f"<td{side}>{_cell(value)}</td>" for side, value in zip(sides, row)) + "</tr>" for row in rows
+    )
+    heads = "".join(f"<th{side}>{text(name)}</th>" for side, name in zip(sides, head)) if any(head) else ""
     return f'<div class="table"><table>{f"<tr>{heads}</tr>" if heads else ""}{lines}</table></div>'
 
 
-def _side(value: Any) -> str:
-    return ' class="n"' if isinstance(value, int | float) else ""
+def _side(column: Iterable[Any]) -> str:
+    found = {type(value) for value in column} - {type(None)}
+    return ' class="n"' if found and found <= {int, float} else ""
 
 
 def _cell(value: Any) -> str:
