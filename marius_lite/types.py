@@ -156,13 +156,26 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
+class Meetings:
+    """What is added to scores because the partitions of some nodes meet more often than those of others, by classes of nodes.
+
+    ``ends``: the classes of sources, then of destinations, (2n,). ``negatives``: those of the negatives, (sides, chunks, count);
+    both int64. ``table``: what is added to the score of a node of class i about one of class j, float32 (classes, classes).
+    """
+
+    ends: npt.NDArray[np.int64]
+    negatives: npt.NDArray[np.int64]
+    table: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class SampledBatch:
     """An EdgeBatch with its negatives, which the edges of a chunk share.
 
     ``negatives``: rows, (sides, chunks, count). Side 0 replaces destinations, side 1 sources. Where ``shared``, one set of
     negatives, (1, chunks, count), serves both sides. ``seed``: the seed of what the batch still draws (dropout). ``left_out``:
     for each side the (edge, negative of its chunk) pairs that do not count, or empty. ``corrections``: for each side what is
-    subtracted from the scores, or empty.
+    subtracted from the scores, or empty. ``meetings``: what is added to them, or None.
     """
 
     edges: EdgeBatch
@@ -171,6 +184,7 @@ class SampledBatch:
     shared: bool = False
     left_out: tuple[Pairs, ...] = ()
     corrections: tuple[Correction, ...] = ()
+    meetings: Meetings | None = None
 
     @property
     def sides(self) -> int:

@@ -29,6 +29,7 @@ LEFT_BY_A_KILLED_START = ("lock", "config.yaml.tmp")
 BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
     "training": {"scoring": "torch", "even_batches": False, "products": "onednn"},
     "model": {"weight_unit": 0.0},
+    "negatives": {"balance": False},
     "sampling": {"scope": "resident", "lists": "memory", "edge_dropout": 0.0},
 }
 """Settings of runs that were started before the keys existed, by section."""

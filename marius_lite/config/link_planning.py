@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config import exact_links, lanes
+from marius_lite.config.balance import balances, can_balance, meetings_bytes
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
 from marius_lite.config.facts import Facts
@@ -72,6 +73,11 @@ class LinkPlanning:
                 config.model.biases and decoder not in inner,
                 f"`model.biases` is true, but scores of decoder {decoder} are no inner products: use one of {', '.join(inner)}, "
                 "or `model.biases: false`",
+            ),
+            (
+                config.negatives.balance is True and not can_balance(config),
+                f"`negatives.balance` is true, which is for loss softmax and decoders {', '.join(inner)}, but found loss "
+                f"{config.loss.name} and decoder {decoder}: leave it out",
             ),
             (
                 config.has_biases and config.optimizer.rows.name == "row_adagrad",
@@ -265,6 +271,8 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     window, workspace = _window_edges(config, facts, capacity, budget), _workspace(config, facts, capacity)
     if config.negatives.log_q:
         workspace += slots * -(-facts.rows_per_partition // SLOT_ROWS) * SLOT_ROWS * LOG_Q_BYTES
+    if balances(config) and not needs_all(ordering):
+        workspace += meetings_bytes(config, resident(facts, capacity).nodes)
     return MemoryPlan(
         slots=slots,
         spare=slots - capacity,

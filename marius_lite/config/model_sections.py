@@ -172,6 +172,12 @@ class NegativesSection(Section):
         description="leave out a node from the negatives of questions about itself, as `eval` does where there are hardly any "
         "self-loops. Else out of core, where it is always resident, it is drawn more often than others",
     )
+    balance: bool | Auto = Field(
+        "auto",
+        description="out of core, the partition of a node that is asked about is always resident with it, but the edges inside "
+        "it are trained once an epoch, as all others. So models learn that answers are seldom in it. true: correct scores by "
+        "how often partitions meet (softmax; dot, distmult, complex). auto: on the CPU, where that is possible",
+    )
 
 
 def drawn_by_degree(count: int, degree_fraction: float) -> int:

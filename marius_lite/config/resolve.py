@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from marius_lite.config import lanes
+from marius_lite.config.balance import balances
 from marius_lite.config.clusters import as_batches
 from marius_lite.config.edge_dropout import edge_dropout
 from marius_lite.config.encoder_memory import encoder_device_bytes, encoder_graph_bytes, fanouts_of, resident, samples_on_device
@@ -128,6 +129,7 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
         },
         "model": {"inputs": inputs_of(config, facts), "weight_unit": value(config.model.weight_unit, 0.0)},
         "regularizer": {"weight": regularizer_weight(config, facts)},
+        "negatives": {"balance": config.task == "link_prediction" and balances(config)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}
     return config.model_copy(update=sections)

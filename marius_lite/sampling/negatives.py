@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.sampling.known import known_among, with_selves
+from marius_lite.sampling.meetings import StepMeetings
 from marius_lite.seeds import generator_for, integers_for, seed_for
-from marius_lite.types import Correction, EdgeBatch, Rows, SampledBatch
+from marius_lite.types import Correction, EdgeBatch, Meetings, Rows, SampledBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,8 @@ class ResidentNodes:
     """The nodes that negatives are drawn from: ``nodes`` nodes, in ``partitions`` of ``partition_rows`` each.
 
     The last partition may be short. ``base_rows``: the first buffer row of each partition. ``log_q``: where scores are corrected
-    by it, that of each row of the buffer as a destination and as a source, float32 (2, rows).
+    by it, that of each row of the buffer as a destination and as a source, float32 (2, rows). ``meetings``: of these partitions,
+    where scores are corrected by how often they meet.
     """
 
     partitions: tuple[int, ...]
@@ -26,6 +28,7 @@ class ResidentNodes:
     partition_rows: int
     base_rows: npt.NDArray[np.int64]
     log_q: npt.NDArray[np.float32] | None = None
+    meetings: StepMeetings | None = None
     _shifts: npt.NDArray[np.int64] | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -43,10 +46,23 @@ class ResidentNodes:
         rows: Rows = places + self._shifts[places // self.partition_rows]
         return rows
 
+    def partition_at(self, rows: Rows) -> Rows:
+        """The index in ``partitions`` of the one that each of these rows is in."""
+        order = np.argsort(self.base_rows)
+        found: Rows = order[np.searchsorted(self.base_rows, rows, "right", sorter=order) - 1]
+        return found
+
+    def met(self, edges: EdgeBatch, negatives: Rows) -> Meetings | None:
+        """What is added to the scores of a batch, or None. ``negatives``: of any shape."""
+        if self.meetings is None:
+            return None
+        each = self.meetings.classes
+        ends = np.concatenate([edges.src, edges.dst])
+        return Meetings(each[self.partition_at(ends)], each[self.partition_at(negatives)], self.meetings.table)
+
     def places(self, rows: Rows) -> Rows:
         """The indices of these rows in `rows`."""
-        order = np.argsort(self.base_rows)
-        partition = order[np.searchsorted(self.base_rows, rows, "right", sorter=order) - 1]
+        partition = self.partition_at(rows)
         places: Rows = partition * self.partition_rows + rows - self.base_rows[partition]
         return places
 
@@ -88,7 +104,12 @@ class NegativeSampler:
             )
         )
         return SampledBatch(
-            edges, negatives, seed_for(self.run_seed, "dropout", *place), left_out=left_out, corrections=corrections
+            edges,
+            negatives,
+            seed_for(self.run_seed, "dropout", *place),
+            left_out=left_out,
+            corrections=corrections,
+            meetings=resident.met(edges, negatives),
         )
 
     def _with_own(self, edges: EdgeBatch, resident: ResidentNodes) -> npt.NDArray[np.int64]:

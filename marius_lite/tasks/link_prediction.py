@@ -30,10 +30,12 @@ from marius_lite.graph.report import leak_lines, read_report
 from marius_lite.graph.versions import dataset_of
 from marius_lite.log import log
 from marius_lite.nn.model import LinkPredictionModel
+from marius_lite.ordering.plan import needs_all
 from marius_lite.rows.batch import Arrived, Grouped, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
+from marius_lite.sampling.meetings import PlannedMeetings
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
 from marius_lite.sampling.replayed import ReplayedEdges
 from marius_lite.sampling.windows import (
@@ -168,6 +170,11 @@ class LinkLearning:
         self._edges = trained_edges(setting)
         self._reader = WindowReader(self._edges, setting.memory.window_edges)
         self._sampler = make_sampler(setting.config)
+        self._meetings = (
+            PlannedMeetings(plans_of(setting.dataset, setting.config))
+            if setting.config.negatives.balance is True and not needs_all(setting.config.storage.ordering)
+            else None
+        )
         self._resident = NOWHERE
         self._relations = len(model.relations) if model.relations.numel() else 0
         self.items = self._edges.total
@@ -191,6 +198,8 @@ class LinkLearning:
         to_rows(edges, self._edges.counts, self._rows.base_rows())
         if self._config.negatives.log_q:
             self._correct(edges)
+        if self._meetings is not None:
+            self._resident = replace(self._resident, meetings=self._meetings.of(epoch, window.step))
         place = (epoch, window.step, window.first_batch)
         order = shuffled(window.edges, generator_for(self._config.training.seed, "shuffle", *place))
         return LinkWindow(self._rows, window, epoch, edges, order)

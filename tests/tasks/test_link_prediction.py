@@ -11,10 +11,13 @@ from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.negatives import NegativeSampler
 from marius_lite.tasks.link_prediction import make_sampler
 
+UNBALANCED = "negatives.balance=false"
+"""As on a GPU."""
+
 
 @pytest.fixture
 def work(tiny_dataset):
-    with open_parts(tiny_dataset, *LINKS) as parts:
+    with open_parts(tiny_dataset, *LINKS, UNBALANCED) as parts:
         parts.work.initialise()
         yield parts.work
 
@@ -103,15 +106,16 @@ def test_what_batches_have_in_common_that_a_device_repeats(work):
 @pytest.mark.parametrize(
     "sets",
     [
+        ["negatives.balance=true"],
         ["negatives.mask_known=true"],
         ["negatives.log_q=true", "negatives.degree_fraction=0.5"],
         ["loss.relation_weight=0.5", "model.decoder=complex"],
         ENCODER,
     ],
-    ids=["pairs left out", "corrections", "relations", "encoder"],
+    ids=["meetings", "pairs left out", "corrections", "relations", "encoder"],
 )
 def test_nothing_is_repeated_where_the_host_puts_in_more(featured, sets):
-    with open_parts(featured, *LINKS, *sets) as parts:
+    with open_parts(featured, *LINKS, UNBALANCED, *sets) as parts:
         parts.work.initialise()
         assert alike(parts.work) is None
 

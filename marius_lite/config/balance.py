@@ -1,0 +1,32 @@
+"""Say whether scores are corrected for how often partitions meet (`negatives.balance`), and what that takes."""
+
+from __future__ import annotations
+
+from math import prod
+
+from marius_lite.config.decoders import DECODERS
+from marius_lite.config.memory import largest_batch, negatives_shape
+from marius_lite.config.schema import Config
+
+CLASSES = 2
+"""Numbers more of what is compared, by the orderings that `storage.ordering: auto` chooses."""
+
+
+def can_balance(config: Config) -> bool:
+    """Return whether a loss of softmax compares inner products: what is added to scores is then a logarithm of chances."""
+    return config.loss.name in ("auto", "softmax") and DECODERS[config.model.decoder].inner
+
+
+def balances(config: Config) -> bool:
+    """Return whether scores are corrected where partitions meet more or less often. The device must be known.
+
+    A GPU launches the work of alike batches at once, which such corrections do not allow. So it balances only if asked to.
+    """
+    asked = config.negatives.balance
+    return can_balance(config) and (config.device == "cpu" if asked == "auto" else asked)
+
+
+def meetings_bytes(config: Config, resident: int) -> int:
+    """Return the bytes of what is compared, and of its gradients, with more numbers. ``resident``: nodes in memory."""
+    compared = 4 * largest_batch(config) + prod(negatives_shape(config, resident))
+    return 2 * compared * (config.model.dim + CLASSES) * 4

@@ -1,0 +1,44 @@
+"""How often partitions meet, by the plans of epochs."""
+
+import numpy as np
+import pytest
+
+from marius_lite.ordering.plan import make_plan
+from marius_lite.sampling.meetings import PlannedMeetings, StepMeetings
+from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes
+from marius_lite.types import EdgeBatch
+
+
+def planned(ordering, partitions, capacity):
+    return PlannedMeetings(lambda epoch: make_plan(ordering, partitions, capacity, 3, epoch))
+
+
+@pytest.mark.parametrize(("ordering", "partitions", "capacity"), [("comet", 16, 4), ("comet", 10, 3), ("beta", 9, 4)])
+def test_the_chances_of_each_pair_add_up_to_one_in_an_epoch(ordering, partitions, capacity):
+    meetings, plan = planned(ordering, partitions, capacity), make_plan(ordering, partitions, capacity, 3, 5)
+    chances = np.zeros((partitions, partitions))
+    for step in plan.steps:
+        found = meetings.of(5, step.index)
+        assert found is not None
+        chances[np.ix_(step.resident, step.resident)] += np.exp(found.table[np.ix_(found.classes, found.classes)])
+    np.testing.assert_allclose(chances, 1, rtol=1e-5)
+
+
+def test_partitions_that_move_together_are_of_one_class():
+    found = planned("comet", 16, 4).of(0, 0)
+    assert sorted(found.classes.tolist()) == [0, 0, 1, 1]
+    np.testing.assert_allclose(np.exp(found.table), [[1 / 7, 1], [1, 1 / 7]], rtol=1e-5)
+
+
+def test_nothing_is_corrected_where_all_partitions_meet_once():
+    assert planned("in_memory", 4, 4).of(0, 0) is None
+
+
+def test_a_batch_knows_the_classes_of_its_nodes_wherever_their_partitions_lie():
+    step = StepMeetings(np.array([1, 0, 1]), np.log(np.array([[1, 2], [2, 1]], np.float32)))
+    resident = ResidentNodes((0, 1, 2), 25, 10, np.array([300, 100, 700]), meetings=step)
+    edges = EdgeBatch(1, 2, 3, np.array([305, 100]), np.array([704, 109]), np.zeros(2, np.int64))
+    batch = NegativeSampler(20, 3, 0, 0).sample(edges, resident)
+    assert batch.meetings.ends.tolist() == [1, 0, 1, 0]
+    assert (batch.meetings.negatives == np.where((batch.negatives >= 100) & (batch.negatives < 110), 0, 1)).all()
+    assert batch.meetings.table is step.table
