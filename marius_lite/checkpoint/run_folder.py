@@ -28,7 +28,7 @@ CHECKSUM, UNCHECKED = "checksum", "none"
 LEFT_BY_A_KILLED_START = ("lock", "config.yaml.tmp")
 BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
     "training": {"scoring": "torch", "even_batches": False, "products": "onednn"},
-    "model": {"weight_unit": 0.0},
+    "model": {"weight_unit": 0.0, "reversible_sums": "float32"},
     "negatives": {"balance": False},
     "sampling": {"scope": "resident", "lists": "memory", "edge_dropout": 0.0},
 }

@@ -15,8 +15,9 @@ SUMMING = ("sage", "gcn")
 where the map makes the rows narrower."""
 HOLES = 1.5
 """How much more heap the values of layers take than their own bytes. Blocks of always other sizes leave holes between them."""
-ROWS_REBUILT, GROUPS_REBUILT = 5, 7
-"""How many copies of rows, and of one group of them, reversible couplings have at a time."""
+REBUILT = {"float32": (5, 7), "float64": (8, 10)}
+"""How many copies of rows, and of one group of them, reversible couplings have at a time, by what they are summed in. One of
+float64 counts as two."""
 EDGE_BYTES, LEFT_OUT_BYTES = 24, 20
 """Bytes of a sampled edge on the host; and more of one that may be left out: a random number, a place, and what is kept."""
 MOST_SAMPLED, THREADS_LEFT = 12, 3
@@ -244,11 +245,11 @@ def _rebuilt(config: Config, nodes: int, edges: int, widths: list[int]) -> int:
     """
     model = config.model
     into, width, out = widths[0], widths[1], widths[-1]
-    group = width // model.reversible
+    group, (of_rows, of_groups) = width // model.reversible, REBUILT[model.reversible_sums]
     messages = {"gat": _attention, "rgcn": _by_relation}.get(model.encoder)
     convolutions = ((into, width), (group, group), (width, out))
     of_edges = max(messages([nodes] * 2, [edges], [*each], model.heads) for each in convolutions) if messages else 8 * edges
-    return 4 * nodes * (ROWS_REBUILT * width + GROUPS_REBUILT * group + 4 * out) + of_edges
+    return 4 * nodes * (of_rows * width + of_groups * group + 4 * out) + of_edges
 
 
 def _attention(nodes: list[int], edges: list[int], widths: list[int], heads: int) -> int:

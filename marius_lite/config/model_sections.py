@@ -59,6 +59,11 @@ class ModelSection(Section):
         "inputs are made again on the way back instead of kept, so that the memory does not grow with the layers. 2 or more, and "
         "they divide model.layers, which are all alike; with training.method cluster and model.norm layer; 0: none",
     )
+    reversible_sums: Literal["float64", "float32"] = Field(
+        "float64",
+        description="what the groups of reversible couplings are summed in. float64: inputs are made again to the bits that they "
+        "had, but for rare ones. float32: to rounding, which grows with the layers; takes less memory",
+    )
     hops: Annotated[int, Field(ge=1, le=100)] = Field(
         2, description="how often nodes take from their neighbours before anything is learned (sgc, sign)"
     )

@@ -25,6 +25,7 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
         gcn_norm=settings.gcn_norm,
         diagonal=settings.diagonal,
         groups=settings.reversible,
+        sums=torch.float32 if settings.reversible_sums == "float32" else torch.float64,
         hops=settings.hops,
     )
     return make_encoder(settings.encoder, shape)

@@ -72,16 +72,16 @@ def test_a_step_takes_no_more_than_was_planned(shape, encoder, heads, learned):
     assert taken <= planned <= (14 if encoder in OWN else 3.5) * taken
 
 
-@pytest.mark.parametrize("groups", [2, 4])
+@pytest.mark.parametrize(("groups", "sums"), [(2, "float64"), (4, "float64"), (2, "float32")])
 @pytest.mark.parametrize("encoder", ["sage", "gcn", "rgcn", "gat"])
 @pytest.mark.parametrize(("width", "hidden", "count", "edges"), [(128, 64, 8, 20), (16, 128, 3, 5), (600, 32, 20, 2)])
-def test_couplings_take_no_more_than_was_planned(encoder, groups, width, hidden, count, edges):
+def test_couplings_take_no_more_than_was_planned(encoder, groups, sums, width, hidden, count, edges):
     pytest.importorskip("torch_geometric")
     nodes, more = 1_500, {"norm": "layer", "dropout": 0.1, "heads": 2}
     draw = torch.Generator().manual_seed(1)
     relations = torch.randint(0, RELATIONS, (nodes * edges,), generator=draw)
     indices = torch.randint(0, nodes, (nodes * edges,), generator=draw).int()
-    shape = EncoderShape(width, [hidden] * count + [OUT], relations=RELATIONS, groups=groups, **more)
+    shape = EncoderShape(width, [hidden] * count + [OUT], relations=RELATIONS, groups=groups, sums=getattr(torch, sums), **more)
     module, hops = make_encoder(encoder, shape), 2 + groups * (count - 1)
     graph = LayerGraph(
         (nodes, *[0] * hops),
@@ -97,7 +97,7 @@ def test_couplings_take_no_more_than_was_planned(encoder, groups, width, hidden,
         module(rows.clone(), graph).square().sum().backward()
 
     step()  # parameters' gradients are there from now on
-    model = {"encoder": encoder, "layers": [hidden] * count, "reversible": groups, **more}
+    model = {"encoder": encoder, "layers": [hidden] * count, "reversible": groups, "reversible_sums": sums, **more}
     config = load(sets=["task=node_classification", "training.method=cluster", *(f"model.{k}={v}" for k, v in model.items())])
     sizes = EncoderSizes(nodes, ResidentGraph(nodes, len(indices), RELATIONS), width, OUT, 4 * width)
     planned, taken = encoder_bytes(config, sizes, learned=False), most_bytes(step) + rows.nbytes

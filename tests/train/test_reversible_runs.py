@@ -1,5 +1,6 @@
 """Runs with reversible couplings: they learn, go on from any checkpoint to the same bits, and are evaluated and exported."""
 
+import re
 import shutil
 
 import pytest
@@ -36,6 +37,19 @@ def test_from_any_checkpoint_it_goes_on_to_the_same_bits(cli, trained, tmp_path)
         shutil.copytree(trained, copy, symlinks=True)
         assert cli("resume", copy, "--checkpoint", name, "--quiet") == 0
         assert bits(copy) == expected
+
+
+def test_a_run_from_before_groups_were_summed_in_float64_goes_on_as_it_was(cli, clustered, trained, tmp_path):
+    settings = [*COUPLED, "model.reversible_sums=float32"]
+    expected = train(cli, clustered, tmp_path / "whole", *settings, "training.epochs=3")[1]
+    assert expected != bits(trained)[1][: len(expected)]
+    train(cli, clustered, tmp_path / "old", *settings, "training.epochs=1")
+    record = tmp_path / "old" / "config.yaml"
+    text = re.sub(r"\n +reversible_sums: float32", "", record.read_text())
+    record.write_text(re.sub(r"\nchecksum:.*", "\nchecksum: none", text))
+    assert "reversible_sums" not in record.read_text()
+    assert cli("resume", tmp_path / "old", "--set", "training.epochs=3") == 0
+    assert bits(tmp_path / "old")[1] == expected
 
 
 def test_deep_layers_learn(trained):

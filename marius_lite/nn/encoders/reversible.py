@@ -7,6 +7,10 @@ A row is cut into groups x_1 ... x_C, and one layer is
 
 From all y_i follow, from the last on, x_i = y_i - f_i(y_{i-1}). So the memory of a batch does not grow with the layers, and each
 convolution is computed once more. What f_i drops follows from a seed, and is the same both times.
+
+Sums of float32 lose digits, so that an x_i that is made again differs from what it was. The f_i before it is then taken of other
+rows, and differs too: errors grow with every layer. So groups are summed in float64, and f_i takes them rounded to float32. Both
+times it nearly always takes the same bits.
 """
 
 from __future__ import annotations
@@ -49,12 +53,13 @@ class Activated(torch.nn.Module):
 class Couplings(torch.nn.Module):
     """The layers of equal width, as steps: each adds to one group of a row what its convolution makes of the other groups.
 
-    ``shape``: that of one step: it is as wide as a group.
+    ``shape``: that of one step: it is as wide as a group. ``shape.sums``: what the groups are summed in; steps take them in the
+    type of the rows.
     """
 
     def __init__(self, kind: Kind, shape: EncoderShape, groups: int, layers: int):
         super().__init__()
-        self.groups = groups
+        self.groups, self._sums = groups, shape.sums
         self.steps = torch.nn.ModuleList(Activated(kind, shape) for _ in range(layers * groups))
 
     def forward(self, x: Tensor, block: Block) -> Tensor:
@@ -65,6 +70,11 @@ class Couplings(torch.nn.Module):
         seed = int(torch.randint(1 << 62, ()))
         out: Tensor = _Rebuilt.apply(self, block, seed, x, *self.parameters())  # type: ignore[no-untyped-call]
         return out
+
+    def parts(self, x: Tensor) -> list[Tensor]:
+        """Return the groups of rows x (n, width) as they are summed, copied: (n, width / groups) each."""
+        dtype = torch.promote_types(x.dtype, self._sums)
+        return [part.to(dtype, copy=True, memory_format=torch.contiguous_format) for part in x.chunk(self.groups, 1)]
 
     def taken(self, step: int) -> range:
         """Return the groups that a step takes: all but the first for the first group, else the one before."""
@@ -81,27 +91,27 @@ class Couplings(torch.nn.Module):
         parts[group] = parts[group] + self.added(step, parts, block, seed)
 
     def undo(self, step: int, parts: list[Tensor], grads: list[Tensor], block: Block, seed: int) -> tuple[Tensor | None, ...]:
-        """Make ``parts`` what they were before a step, and ``grads`` their gradients.
+        """Make ``parts`` what they were before a step, and ``grads`` their gradients, which are summed like them.
 
-        Both change in place. Returns the gradients of the step's parameters.
+        Returns the gradients of the step's parameters.
         """
         group = step % self.groups
         taken = self._input(step, parts).detach().requires_grad_()
         with torch.enable_grad():
             added = self._added(step, taken, block, seed)
-        parts[group] -= added.detach()
+        parts[group] = parts[group] - added.detach()
         wanted = [taken, *self.steps[step].parameters()]
-        d_taken, *of_parameters = torch.autograd.grad(added, wanted, grads[group], allow_unused=True)
+        d_taken, *of_parameters = torch.autograd.grad(added, wanted, grads[group].to(added.dtype), allow_unused=True)
         if d_taken is not None:
             for other in self.taken(step):
-                grads[other] += d_taken
+                grads[other] = grads[other] + d_taken
         return tuple(of_parameters)
 
     def _input(self, step: int, parts: Sequence[Tensor]) -> Tensor:
         first, *others = (parts[group] for group in self.taken(step))
         for other in others:
             first = first + other
-        return first
+        return first.to(next(self.parameters()).dtype)
 
     def _added(self, step: int, taken: Tensor, block: Block, seed: int) -> Tensor:
         module: Any = self.steps[step]
@@ -114,26 +124,23 @@ class Couplings(torch.nn.Module):
 class _Rebuilt(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, couplings: Couplings, block: Block, seed: int, x: Tensor, *parameters: Tensor) -> Tensor:
-        parts = _parts(x, couplings.groups)
+        parts = couplings.parts(x)
         with _drawing_kept(x.device):
             for step in range(len(couplings.steps)):
                 couplings.add(step, parts, block, seed)
-        out = torch.cat(parts, 1)
         ctx.couplings, ctx.block, ctx.seed = couplings, block, seed
-        ctx.save_for_backward(out)
-        return out
+        ctx.save_for_backward(*parts)
+        return _joined(parts, x.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         couplings: Couplings = ctx.couplings
-        (out,) = ctx.saved_tensors
-        parts, grads, of_parameters = _parts(out, couplings.groups), _parts(grad, couplings.groups), list[Tensor | None]()
-        del out, grad
+        parts, grads, of_parameters = [*ctx.saved_tensors], couplings.parts(grad), list[Tensor | None]()
         with _drawing_kept(parts[0].device):
             for step in reversed(range(len(couplings.steps))):
                 of_parameters[:0] = couplings.undo(step, parts, grads, ctx.block, ctx.seed)
-        return None, None, None, torch.cat(grads, 1), *of_parameters
+        return None, None, None, _joined(grads, grad.dtype), *of_parameters
 
 
 class Reversible(Layered):
@@ -209,9 +216,8 @@ class Reversible(Layered):
         return convolution
 
 
-def _parts(rows: Tensor, groups: int) -> list[Tensor]:
-    """Return the groups of rows (n, width), copied: (n, width / groups) each."""
-    return [part.clone(memory_format=torch.contiguous_format) for part in rows.chunk(groups, 1)]
+def _joined(parts: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+    return torch.cat([part.to(dtype) for part in parts], 1)
 
 
 @contextmanager

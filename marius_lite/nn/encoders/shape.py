@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 
 @dataclass(frozen=True)
 class EncoderShape:
@@ -14,7 +16,8 @@ class EncoderShape:
     ``dropout``: share of the numbers that is set to zero between layers. ``norm``: "none", "layer" (of each row) or "batch".
     ``residual``: whether a layer's input is added to its result. ``heads``: attention heads, for gat. ``relations``: how many
     relations edges have, for rgcn. ``gcn_norm``, ``diagonal``: how gcn weighs neighbours and the node's own row.
-    ``groups``: of reversible couplings; 0: none. ``hops``: of an encoder whose hops have no weights.
+    ``groups``: of reversible couplings; 0: none. ``sums``: what these are summed in, unless rows are wider. ``hops``: of an
+    encoder whose hops have no weights.
     """
 
     in_width: int
@@ -27,4 +30,5 @@ class EncoderShape:
     gcn_norm: str = "symmetric"
     diagonal: float = 0.0
     groups: int = 0
+    sums: torch.dtype = torch.float64
     hops: int = 1
