@@ -38,6 +38,18 @@ def looked_up(
     return ids
 
 
+def as_named(kind: str, texts: list[str], lookup: Callable[[list[Any]], Ids]) -> list[str]:
+    """Return ids as the dataset has them: text as it stands, spaces too, where it has such an id; all else without white space
+    around."""
+    bare = [text.strip() for text in texts]
+    spaced = [] if kind == "int" else [place for place, text in enumerate(texts) if text != bare[place]]
+    if spaced:
+        for place, found in zip(spaced, lookup([texts[place] for place in spaced])):
+            if found >= 0:
+                bare[place] = texts[place]
+    return bare
+
+
 def raw_ids(dataset: Dataset, nodes: Ids) -> dict[int, Any]:
     """Return node id -> raw id for ascending node ids. The ids of one partition are in memory at a time."""
     return dict(zip(nodes.tolist(), raw_array(dataset, nodes).to_pylist()))

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.node_columns import NODE_SPLITS
-from marius_lite.graph.raw_lookup import looked_up
+from marius_lite.graph.raw_lookup import as_named, looked_up
 from marius_lite.predict.query_file import query_rows, told_name
 from marius_lite.types import Ids
 
@@ -101,6 +101,6 @@ def read_nodes(nodes: Path | Iterable[Any], dataset: Dataset) -> Ids:
     rows = query_rows(nodes, ["id"]) if isinstance(nodes, Path) else ((f"row {at}", [str(raw)]) for at, raw in enumerate(nodes))
     found = np.empty(0, np.int64)
     while block := list(islice(rows, LOOKED_UP)):
-        raw = [value for _, (value,) in block]
+        raw = as_named(dataset.manifest.ids, [value for _, (value,) in block], dataset.lookup_nodes)
         found = np.union1d(found, looked_up(name, block, dataset.manifest.ids, "node", raw, dataset.lookup_nodes))
     return found

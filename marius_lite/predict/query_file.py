@@ -37,7 +37,8 @@ def query_rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
 
     Parquet, by its name's ending, has these ``columns``, or as many in their order; null becomes ``?``. Text has a row in each
     line: a single column is the whole line, several are parted by tabs, or else by commas, with quotes around a cell that has
-    some. Blank lines are no rows. How many cells a line has is not checked.
+    some. Cells keep the white space around them, for it may belong to an id, but for ``?``. Blank lines are no rows. How many
+    cells a line has is not checked.
     """
     if path.suffix == ".parquet":
         yield from _parquet_rows(path, columns)
@@ -47,16 +48,20 @@ def query_rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
 
 
 def _cells(line: str, place: str) -> list[str]:
+    return [ASKED if cell.strip() == ASKED else cell for cell in _split(line, place)]
+
+
+def _split(line: str, place: str) -> list[str]:
     if "\t" in line or '"' not in line:
-        return [cell.strip() for cell in line.split("\t" if "\t" in line else ",")]
+        return line.split("\t" if "\t" in line else ",")
     try:
-        return [cell.strip() for cell in next(csv.reader([line], strict=True))]
+        return next(csv.reader([line], strict=True))
     except csv.Error as error:
         raise UserError(f"{place}: found {line!r}: a quote does not close: double the quotes that belong to an id") from error
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield (place, line) of the lines that are not blank, without white space around."""
+    """Yield (place, line) of the lines that are not blank."""
     name, number = told_name(path), 0
     with reading(name), nullcontext(sys.stdin.buffer) if path == STDIN else open(path, "rb") as file:
         while piece := file.readline(LONGEST_LINE):
@@ -66,10 +71,10 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
                     f"{name}, line {number}: longer than {LONGEST_LINE:,} bytes: give a text with one query in each line"
                 )
             try:
-                line = (piece if number > 1 else piece.removeprefix(BOM)).decode().strip()
+                line = (piece if number > 1 else piece.removeprefix(BOM)).decode().rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise UserError(f"{name}, line {number}: cannot be read as text: {error}") from error
-            if line:
+            if line.strip():
                 yield f"line {number}", line
 
 

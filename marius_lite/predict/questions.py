@@ -11,8 +11,7 @@ import numpy as np
 
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.ids import IdKind
-from marius_lite.graph.raw_lookup import RAW_TYPES, RawId, looked_up
+from marius_lite.graph.raw_lookup import RAW_TYPES, RawId, as_named, looked_up
 from marius_lite.predict.query_file import ASKED, Row, query_rows, told_name
 from marius_lite.types import Ids
 
@@ -59,16 +58,18 @@ Query = tuple[str, tuple[str, str, str]]
 def _questions(block: list[Query], name: str, dataset: Dataset) -> Questions:
     asked = [parts for _, parts in block]
     side = np.array([0 if src != ASKED else 1 for src, _, _ in asked])
-    ids = [src if src != ASKED else dst for src, _, dst in asked]
     kind, relations = dataset.manifest.ids, dataset.manifest.relation_ids
+    ids = as_named(kind, [src if src != ASKED else dst for src, _, dst in asked], dataset.lookup_nodes)
+    rels = as_named(relations, [rel for _, rel, _ in asked], dataset.lookup_relations)
     node = looked_up(name, block, kind, "node", ids, dataset.lookup_nodes)
-    rel = looked_up(name, block, relations, "relation", [rel for _, rel, _ in asked], dataset.lookup_relations)
-    return Questions(side, node, rel, [(_raw(src, kind), RAW_TYPES[relations](rel), _raw(dst, kind)) for src, rel, dst in asked])
+    rel = looked_up(name, block, relations, "relation", rels, dataset.lookup_relations)
+    raw = [_raw(int(at), RAW_TYPES[kind](end), RAW_TYPES[relations](named)) for at, end, named in zip(side, ids, rels)]
+    return Questions(side, node, rel, raw)
 
 
-def _raw(text: str, kind: IdKind) -> RawId | None:
-    """Return a part of a query as a raw id, None for what is asked."""
-    return None if text == ASKED else RAW_TYPES[kind](text)
+def _raw(side: int, node: RawId, rel: RawId) -> tuple[RawId | None, RawId, RawId | None]:
+    """Return a query as raw ids, None for what is asked."""
+    return (None, rel, node) if side else (node, rel, None)
 
 
 def _query(name: str, place: str, cells: list[str], fields: int) -> tuple[str, str, str]:

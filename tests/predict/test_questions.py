@@ -11,6 +11,7 @@ from marius_lite.evaluate.pages import Pages
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.predict.answered import Answered
+from marius_lite.predict.nodes import read_nodes
 from marius_lite.predict.questions import Questions, read_questions
 from marius_lite.preprocess.build import preprocess
 from marius_lite.preprocess.options import Options
@@ -264,3 +265,16 @@ def test_topk_and_nan_are_checked(world):
     world.model.relations.data[:] = np.nan
     with pytest.raises(RunError, match="not a number"):
         world.answer(questions_of(2, 3), 2)
+
+
+def test_ids_keep_their_spaces_where_the_dataset_has_such_ids(tmp_path):
+    """' a' and 'a' are two nodes, and '  ' a relation: edge files keep spaces, so queries do. Spaces that belong to none go."""
+    (tmp_path / "edges.tsv").write_text(" a\t  \tb\na\t  \tb\nb\t r\tc \nc \t r\ta\n")
+    preprocess(Options.parse(edges=[str(tmp_path / "edges.tsv")], output=tmp_path / "dataset", columns="src,rel,dst"))
+    dataset = Dataset.open(tmp_path / "dataset")
+    (tmp_path / "q").write_text(" a\t  \t?\na\t  \t ? \n?\t r\tc \n  b, r,?\r\n")
+    asked = asked_by(tmp_path / "q", dataset)
+    assert asked.raw == [(" a", "  ", None), ("a", "  ", None), (None, " r", "c "), ("b", " r", None)]
+    assert dataset.lookup_nodes([" a", "a", "c ", "b"]).tolist() == asked.node.tolist()
+    (tmp_path / "ids").write_text(" a\nb \n")
+    assert sorted(read_nodes(tmp_path / "ids", dataset)) == sorted(dataset.lookup_nodes([" a", "b"]))
