@@ -162,9 +162,11 @@ def summary(report: dict[str, Any]) -> str:
     """Return the report in one line, for a person."""
     edges = ", ".join(f"{entry['stored']:,} {name}" for name, entry in report["edges"].items())
     skipped = f", {report['skipped_rows']['count']:,} rows skipped" if report["skipped_rows"]["count"] else ""
+    left_out = report["comment_lines"]
+    comments = f", {left_out:,} line{'s' if left_out > 1 else ''} of comments left out" if left_out else ""
     return (
         f"{report['nodes']:,} nodes{_node_data(report)}, {report['relations']:,} relations, edges {edges}, "
-        f"{report['partitions']} partitions ({100 * report['edge_cut']:.1f} % of edges between them){skipped}, "
+        f"{report['partitions']} partitions ({100 * report['edge_cut']:.1f} % of edges between them){skipped}{comments}, "
         f"{report['seconds']['total']:.1f} s"
     )
 

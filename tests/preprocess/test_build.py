@@ -22,6 +22,7 @@ from marius_lite.errors import RunError, UserError
 from marius_lite.graph import Dataset
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk import sort
+from marius_lite.preprocess.report import summary
 
 INTS = st.integers(0, 2**63 - 1) | st.integers(0, 12)
 TEXTS = st.text(st.characters(exclude_characters="\t\r\n", exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -136,6 +137,8 @@ def test_report_counts_what_it_says(tmp_path):
     make(tmp_path / "d", tmp_path / "train.tsv", valid=[tmp_path / "valid.tsv"])
     report = json.loads((tmp_path / "d/report.json").read_text())
     assert (report["rows_read"], report["comment_lines"], report["nodes"]) == (7, 2, 4)
+    assert ", 2 lines of comments left out, " in summary(report)
+    assert "comments" not in summary({**report, "comment_lines": 0})
     assert report["edges"]["train"] == {"stored": 4, "self_loops": 1, "duplicates": 1, "duplicates_dropped": False}
     assert report["edges"]["valid"] == {
         "stored": 3,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.option_texts import WHITESPACE
@@ -14,6 +15,7 @@ from marius_lite.preprocess.readers.shape import NUMBER, PLAIN_INT, Layout, Line
 
 DELIMITERS = ("\t", ",", ";", "|", " ")
 IDS = ("src", "dst", "id")
+VALUES = ("weight", "time")
 SHOWN = {"\t": "tab", " ": "space", WHITESPACE: "spaces or tabs"}
 
 
@@ -37,7 +39,7 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
     below = _all_plain(lines[1:] if named or first else lines, bare, fields, ends)
     whole = [PLAIN_INT.fullmatch(row[end]) is not None for end in ends] if first else []
     numbers = bool(first) and any(NUMBER.fullmatch(row[end]) for end in ends)  # 007 is no plain integer, but no title either
-    titles = bool(first) and (named or (below is True and not numbers))
+    titles = bool(first) and (named or (below is True and not numbers) or _above_numbers(lines[:100], bare, roles))
     header = options.header == "yes" or (options.header == "auto" and titles)
     plain = below is True if header else below is not False and all(whole)
     by_place = ",".join(sorted(roles, key=roles.__getitem__))
@@ -60,6 +62,24 @@ def rows_of(sample: bytes, options: Options) -> list[str]:
     """Return the lines of ``sample`` that are neither blank nor comments."""
     lines = sample.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
     return [line for line in lines if line.strip(" ") and not (options.comment and line.startswith(options.comment))]
+
+
+def _above_numbers(lines: list[str], shape: LineShape, roles: Mapping[str, int]) -> bool:
+    """Whether the first line has words where the next ones have numbers alone, as weights or times."""
+    rows = [row for row in (fields_of(shape, line) for line in lines) if len(row) > max(roles.values())]
+    for place in (roles[role] for role in VALUES if role in roles):
+        first, *others = (row[place].strip() for row in rows)
+        if first and not _is_number(first) and others and all(map(_is_number, others)):
+            return True
+    return False
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _all_plain(lines: list[str], shape: LineShape, fields: int, ends: tuple[int, ...]) -> bool | None:

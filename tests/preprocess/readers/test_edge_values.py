@@ -224,3 +224,14 @@ def test_what_has_no_such_column(tmp_path):
         with pytest.raises(UserError, match=message) as raised:
             make(tmp_path / "d", tmp_path / name, **given)
         assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("columns", "values"), [("src,dst,weight", ["0.5", "-1e3"]), ("src,dst,time", ["5", "6"])])
+def test_words_above_numbers_of_a_column_that_has_values_are_titles(tmp_path, columns, values):
+    path = tmp_path / "e.csv"
+    path.write_text("von,nach,Stärke\n" + "".join(f"a{row},b,{value}\n" for row, value in enumerate(values)))
+    found, bad = read(path, columns=columns)
+    assert found["src"].tolist() == ["a0", "a1"]
+    assert not bad
+    path.write_text("a,b,x\na0,b,y\n")  # no number stands below: all of it is wrong
+    assert len(read(path, columns=columns, on_bad_row="skip")[1]) == 2
