@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import DryBuffer
+from marius_lite.config.directions import listed_counts
 from marius_lite.config.encoder_memory import fanouts_of
 from marius_lite.config.facts import Facts
 from marius_lite.config.layerwise import as_trained
@@ -197,10 +198,7 @@ def sizes_of(config: Config, data: Dataset) -> MovedSizes:
     partitioning, adjacency, features = data.partitioning, lists_read(data, config), features_read(data, config)
     lists = [0] * partitioning.partitions
     if adjacency is not None:
-        lists = [
-            int(edges) * adjacency.edge_bytes(config.sampling.weighted) + (partitioning.size(k) + 1) * 8
-            for k, edges in enumerate(np.diff(adjacency.starts))
-        ]
+        lists = [adjacency.read_bytes(k, config.sampling.weighted) for k in range(partitioning.partitions)]
     return MovedSizes(
         learned=table_bytes(data, config) // partitioning.partitions,
         features=partitioning.rows * features.stride if features is not None else 0,
@@ -267,7 +265,11 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
             "total": table * (1 + checkpoints_kept(config)) + packs + layers,
         },
         "start": {"rows_written": table},
-        **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if any(sizes.lists) else {}),
+        **(
+            {"neighbours_not_resident": absent_share(plan(0), listed_counts(config, facts.bucket_counts))}
+            if any(sizes.lists)
+            else {}
+        ),
         "first_epoch": asdict(counted[0]),
         "later_epoch": {name: round(sum(getattr(t, name) for t in later) / len(later)) for name in asdict(later[0])},
         "remarks": [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from marius_lite.config.directions import listed_relations
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import AHEAD, LOOK_BACK, RING, device_bytes, graph_memory, largest_batch, packet_bytes
 from marius_lite.config.model_sections import DEFAULT, Fanout
@@ -106,7 +107,7 @@ def reached(config: Config, seeds: int, graph: ResidentGraph) -> tuple[list[int]
     if config.trains_clusters:
         hops = config.convolutions
         return [min(seeds, graph.nodes), *[graph.nodes] * hops], [graph.edges, *[0] * (hops - 1)]
-    fanouts = [most_drawn(fanout, graph.relations) for fanout in fanouts_of(config)]
+    fanouts = [most_drawn(fanout, listed_relations(config, graph.relations)) for fanout in fanouts_of(config)]
     sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), graph.nodes) for hop in range(len(fanouts) + 1)]
     return sizes, [min(nodes * fanout, graph.edges) for nodes, fanout in zip(sizes, fanouts)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import exp
 
+from marius_lite.config.directions import listed_counts, listed_relations
 from marius_lite.config.encoder_memory import fanouts_of, most_drawn
 from marius_lite.config.facts import Facts
 from marius_lite.config.planning import planning_of
@@ -76,10 +77,11 @@ def _neighbourhood_nodes(config: Config, facts: Facts, seeds: int) -> float:
 
     A hop also draws nodes that are already in it; the more there are, the more often.
     """
-    degree = int(facts.bucket_counts.sum()) / facts.nodes
+    degree = int(listed_counts(config, facts.bucket_counts).sum()) / facts.nodes
+    relations = listed_relations(config, facts.relations)
     found = newest = float(seeds)
     for fanout in fanouts_of(config):
-        drawn = newest * (degree if fanout == -1 else min(degree, most_drawn(fanout, facts.relations)))
+        drawn = newest * (degree if fanout == -1 else min(degree, most_drawn(fanout, relations)))
         newest = (facts.nodes - found) * (1 - exp(-drawn / facts.nodes))
         found += newest
     return found

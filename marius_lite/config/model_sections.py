@@ -81,6 +81,12 @@ class ModelSection(Section):
     diagonal: NonNegativeFloat = Field(
         0.0, description="how many times more gcn adds a node's own weighted row: Cluster-GCN's diagonal enhancement lambda"
     )
+    directions: Literal["in", "out", "both"] = Field(
+        "in",
+        description="which neighbours a node takes from. in: those that edges come from; out: those that its own edges lead to; "
+        "both: both, each edge counts at both ends. rgcn then has other weights for turned edges. Lists of turned edges are made "
+        "of the edges whenever a partition is read: 12 bytes an edge instead of 4",
+    )
     weight_unit: NonNegativeFloat | Auto = Field(
         "auto",
         description="the weight of an edge that counts as one neighbour (gcn, sage, sgc, sign): weights are divided by it, sage "

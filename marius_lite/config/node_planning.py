@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config import clusters, lanes
+from marius_lite.config.directions import listed_counts
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, reached, resident
 from marius_lite.config.exact_scope import needs_more, packed_memory, why_not_exact
 from marius_lite.config.facts import Facts, NodeFacts
@@ -204,7 +205,7 @@ def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) ->
     """Return the sizes of node classification's batches. Every node of a batch is a seed."""
     graph = resident(facts, capacity)
     if config.trains_clusters:
-        graph = replace(graph, edges=clusters.most_edges(facts.bucket_counts, capacity))
+        graph = replace(graph, edges=clusters.most_edges(listed_counts(config, facts.bucket_counts), capacity))
     return EncoderSizes(
         min(config.lane_batch, graph.nodes),
         graph,

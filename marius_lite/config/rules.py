@@ -103,6 +103,10 @@ def _rules(config: Config) -> Rules:
             f"`optimizer.dense.weight_decay` must be one number, or one for each of the {len(model.layers) + 1} layers",
         ),
         (
+            model.directions != "in" and model.encoder == "none",
+            f"`model.directions` is {model.directions}, but `model.encoder` is none: nodes have no neighbours, remove it",
+        ),
+        (
             model.encoder == "none" and isinstance(config.optimizer.dense.weight_decay, tuple),
             "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` is none: give one number",
         ),

@@ -156,6 +156,10 @@ class Adjacency:
             tail += counts
         return int(np.maximum(most - self.held * edge, tail * edge + 3 * bounds).max())
 
+    def read_bytes(self, k: int, weights: bool = False) -> int:
+        """Return the bytes that reading partition k's lists moves."""
+        return self.edges(k) * self.edge_bytes(weights) + (self.partitioning.size(k) + 1) * np.dtype(np.int64).itemsize
+
     def edges(self, k: int) -> int:
         """Return how many in-edges partition k's nodes have."""
         return int(self.starts[k + 1] - self.starts[k])
@@ -220,7 +224,7 @@ class Adjacency:
         tail: Lists = {name: np.zeros(0, dtype) for name, dtype in dtypes.items()} | {"indptr": np.zeros(size + 1, np.int64)}
         for segment in reversed(later):
             part = lists_of(segment, self.partitioning, k, dtypes)
-            tail = _merge(part, tail, _room_for(part, tail)) if len(tail["sources"]) else part
+            tail = merged(part, tail, _room_for(part, tail)) if len(tail["sources"]) else part
         total = int(self.starts[k + 1] - self.starts[k])
         holes = self._holes_of(k)
         out = {name: self._empty(name, 0, total + len(holes), own_pages) for name in arrays[1:]}
@@ -233,7 +237,7 @@ class Adjacency:
             out |= {name: out[name][:total] for name in arrays[1:]}
         else:
             stored = {name: out[name][:0] for name in arrays[1:]} | {"indptr": np.zeros(1, np.int64)}
-        return _merge(stored, tail, out)
+        return merged(stored, tail, out)
 
     def _holes_of(self, k: int) -> npt.NDArray[np.int64]:
         """Return which of the stored in-edges of partition k were removed."""
@@ -266,28 +270,33 @@ def sums_by_list(indptr: npt.NDArray[np.int64], values: npt.NDArray[np.float32])
     return out
 
 
-def lists_of(edges: EdgeBuckets, partitioning: Partitioning, k: int, dtypes: Mapping[str, np.dtype[Any]]) -> Lists:
+def lists_of(
+    edges: EdgeBuckets, partitioning: Partitioning, k: int, dtypes: Mapping[str, np.dtype[Any]], turned: bool = False
+) -> Lists:
     """Make the in-edge lists of partition k of a graph's ``partitioning`` from edges of one segment: arrays of these ``dtypes``.
 
-    Buckets of a column come in order of their sources, and each edge is appended to the list of its destination.
+    Buckets of a column come in order of their sources, and each edge is appended to the list of its destination. ``turned``: each
+    edge counts as its reverse; those of a row of buckets then come in order of what were their destinations.
     """
     p, size = edges.partitioning, partitioning.size(k)
     ends = np.zeros(size + 1, np.int64)
     columns = (*COLUMNS, *(["weight"] if "weight" in dtypes else []))
-    pieces = list(edges.block(range(p.partitions), range(k, k + 1), EDGES_AT_ONCE, columns)) if k < p.partitions else []
+    every, own, to = range(p.partitions), range(k, k + 1), 0 if turned else 1
+    where = (own, every) if turned else (every, own)
+    pieces = list(edges.block(*where, EDGES_AT_ONCE, columns)) if k < p.partitions else []
     counts = np.zeros(size, np.int64)
     for piece in pieces:
-        counts += np.bincount(piece.columns[1], minlength=size)
+        counts += np.bincount(piece.columns[to], minlength=size)
     cursors = ends[1:]  # where each list starts; once it is filled, where it ends
     cursors[1:] = np.cumsum(counts[:-1])
     found: Lists = {name: np.empty(int(counts.sum()), dtype) for name, dtype in dtypes.items()} | {"indptr": ends}
     for piece in pieces:
-        src, dst, rel, *weight = piece.columns
+        rel, *weight = piece.columns[2:]
         append_in_edges(
-            src,
-            dst,
+            piece.columns[1 - to],
+            piece.columns[to],
             rel,
-            piece.buckets,
+            piece.buckets % p.partitions * p.partitions + piece.buckets // p.partitions if turned else piece.buckets,
             piece.ends,
             p.partitions,
             p.rows,
@@ -307,7 +316,7 @@ def _room_for(before: Lists, later: Lists) -> Lists:
     return room | {"indptr": np.empty_like(later["indptr"])}
 
 
-def _merge(before: Lists, later: Lists, out: Lists) -> Lists:
+def merged(before: Lists, later: Lists, out: Lists) -> Lists:
     """Merge the lists of the same nodes, of which ``later`` may have more, into the arrays ``out``, and return these."""
     arrays: list[Any] = [tuple(each.get(name) for name in ARRAYS) for each in (before, later, out)]
     merge_in_edges(arrays[0], arrays[1], *arrays[2])

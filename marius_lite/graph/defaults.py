@@ -13,11 +13,13 @@ from marius_lite.config.tasks import TASKS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.likeness import likeness
-from marius_lite.graph.node_defaults import by_relation, by_weight, more_hops, node_settings, say_directions
+from marius_lite.graph.node_defaults import by_directions, by_relation, by_weight, more_hops, node_settings
 from marius_lite.graph.symmetry import directions
 from marius_lite.graph.weight_unit import mean_weight
 from marius_lite.log import log
 
+DIRECTIONS = ["in", "out", "both"]
+"""Values of `model.directions`."""
 DECODER = "model.decoder="
 PLAIN_LINKS = [presets.PREFIX + name for name in ("social", "kg-large")]
 """The presets for graphs of one relation."""
@@ -32,11 +34,10 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
     """
     over, hops = settings(sets), list[str]()
     if file is None:
-        seen = linear_models(dataset) if over.get("task") in (None, presets.NODES) else None
+        seen = linear_models(dataset, _chosen(over, "directions")) if over.get("task") in (None, presets.NODES) else None
         file = _preset(dataset, over, seen)
         if seen is not None:
-            say_directions(seen)
-            hops = by_relation(over, seen) or more_hops(str(file), over, seen)
+            hops = by_relation(over, seen) or [*more_hops(str(file), over, seen), *by_directions(over, seen)]
             hops += by_weight(over, seen)
     config = load(file, [*_decoder(dataset, file, over), *node_settings(dataset, str(file), over), *hops, *sets])
     if str(file) == WITHOUT_BIASES and dataset.manifest.relations <= 1 and not config.model.biases:
@@ -105,13 +106,14 @@ def shape_of(dataset: Dataset, encoded: bool = False, seen: Tried | None = None)
     )
 
 
-def linear_models(dataset: Dataset) -> Tried | None:
-    """Try linear models where nodes have features and classes, see `graph.hops`."""
+def linear_models(dataset: Dataset, asked: Any = None) -> Tried | None:
+    """Try linear models where nodes have features and classes, see `graph.hops`. ``asked``: the given `model.directions`."""
     if not _classified(dataset):
         return None
     lists = dataset.adjacency
     unit = mean_weight(lists) if lists is not None and lists.has_weights else None
-    return tried(dataset, directions(dataset).undirected, unit)
+    ends = [asked] if asked in DIRECTIONS else DIRECTIONS[:1] if directions(dataset).undirected else DIRECTIONS
+    return tried(dataset, ends, unit)
 
 
 def _classified(dataset: Dataset) -> bool:

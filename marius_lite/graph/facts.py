@@ -58,13 +58,13 @@ def _memory(dataset: Dataset, config: Config, stride: int) -> int:
 def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:
     """Return the facts with those that only an encoder needs."""
     hop_fanouts(config, dataset)  # UserError for an unknown relation, before anything is planned or written
-    features = dataset.features
+    features, lists = dataset.features, lists_read(dataset, config)
     return replace(
         facts,
         features=features.stride if features else 0,
         feature_width=features.width if features else 0,
         lists=list_bytes(dataset, config),
-        merging=dataset.adjacency.merging_bytes(config.sampling.weighted or weighs(config)) if dataset.adjacency else 0,
+        merging=lists.merging_bytes(config.sampling.weighted or weighs(config)) if lists is not None else 0,
         all_lists=all_list_bytes(dataset, config),
     )
 

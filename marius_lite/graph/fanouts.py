@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.config.directions import apart
 from marius_lite.config.encoder_memory import fanouts_of
 from marius_lite.config.model_sections import DEFAULT
 from marius_lite.config.schema import Config
@@ -26,10 +27,10 @@ def hop_fanouts(config: Config, dataset: Dataset) -> tuple[Fanout, ...]:
     if all(isinstance(fanout, int) for fanout in asked):
         return tuple(fanout for fanout in asked if isinstance(fanout, int))
     names = [str(name) for name in dataset.relation_names()]
-    return tuple(fanout if isinstance(fanout, int) else _by_relation(fanout, names, dataset) for fanout in asked)
+    return tuple(fanout if isinstance(fanout, int) else _by_relation(fanout, names, dataset, config) for fanout in asked)
 
 
-def _by_relation(fanout: Mapping[str, int], names: list[str], dataset: Dataset) -> Fanout:
+def _by_relation(fanout: Mapping[str, int], names: list[str], dataset: Dataset, config: Config) -> Fanout:
     known = {DEFAULT, *names}
     for name in (name for name in fanout if name not in known):
         near = difflib.get_close_matches(name, names, n=1)
@@ -40,4 +41,6 @@ def _by_relation(fanout: Mapping[str, int], names: list[str], dataset: Dataset) 
             f"it has {', '.join(map(repr, names[:NAMES_SHOWN]))}{more}"
         )
     numbers = np.array([fanout.get(name, fanout.get(DEFAULT, 0)) for name in names], np.int64)
+    if apart(config):  # turned edges are relations of their own
+        return np.tile(numbers, 2)
     return int(numbers[0]) if len(names) == 1 else numbers  # where there is one relation, the in-edge lists have no relations

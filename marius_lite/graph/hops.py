@@ -1,9 +1,10 @@
 """Try linear models of features and of what neighbours have: do nodes say more apart from their neighbours, or mixed with them,
-and over how many hops? A network trained on the same takes minutes; these take seconds, and rank the same."""
+over how many hops, and at which ends of edges? A network trained on the same takes minutes; these take seconds, and rank the
+same."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
@@ -28,9 +29,9 @@ MOST_ROWS = 8_000
 FEWEST = 20
 """Validation nodes below which their figure means nothing."""
 LEAST = 0.02
-"""The least difference of two shares of right answers that means something."""
+"""The least difference of two shares of right answers that means something, unless it is a FEWER of the wrong ones."""
 FEWER = 0.2
-"""The share of the wrong answers after two hops that more hops must get right."""
+"""The share of the wrong answers that a better model must get right where few are wrong, and more hops than two always."""
 SHRINKAGES = (0.01, 0.1, 1.0, 10.0)
 """Factors of the identity that is added to the covariance of standardised columns. The best one counts."""
 MOST_COLUMNS = 2_048
@@ -44,24 +45,28 @@ class Tried:
     """The shares of validation nodes whose class (or one of whose classes) linear models tell right.
 
     ``own``: by a node's features alone. ``apart``: by these and, apart from them, the means of its neighbours of one and of two
-    hops. ``mixed``: by the features after 1, 2, ... hops of GCN, at least HOPS. ``turned``: the best of the
-    last two where edges lead both ways; None where they do so already. ``related``: as ``apart``, but with the neighbours of
-    each relation apart from the others'; None where there is one relation, or too many. ``noise``: a difference below which two
-    shares are alike.
+    hops. ``mixed``: by the features after 1, 2, ... hops of GCN, at least HOPS. ``related``: as ``apart``, but with the
+    neighbours of each relation apart from the others', and perhaps those at either end of edges; None where all are alike, or
+    there are too many relations. ``asked``: how many validation nodes were asked for.
     ``unweighted``: the best of ``own``, ``apart`` and ``mixed`` where all edges count alike; None where they do in these too.
+    ``directions``: which neighbours these take, as `model.directions`: in, unless others are clearly better.
+    ``related_directions``: those of ``related``. ``one_way``: the best of ``own``, ``apart`` and ``mixed`` with in, where
+    ``directions`` are others.
     """
 
     own: float
     apart: float
     mixed: tuple[float, ...]
-    turned: float | None
     related: float | None
-    noise: float
+    asked: int
     unweighted: float | None = None
+    directions: str = "in"
+    related_directions: str = "in"
+    one_way: float | None = None
 
     @property
     def best(self) -> float:
-        """The best share by edges as they are, whatever their relations."""
+        """The best share by edges whatever their relations."""
         return max(self.own, self.apart, *self.mixed)
 
     @property
@@ -72,7 +77,7 @@ class Tried:
 
     def _clear(self, more: float, less: float) -> bool:
         """Return whether one share is clearly above another."""
-        return more - less > self.noise
+        return _clear(more, less, self.asked)
 
     @property
     def hops(self) -> int:
@@ -80,8 +85,8 @@ class Tried:
         two, near = self.mixed[1], max(self.mixed[1:HOPS])
         if not self._clear(near, two) or near - two <= FEWER * (1 - two):
             return 2
-        best = max(self.mixed[1:])
-        return next(hop for hop, share in enumerate(self.mixed[1:], start=2) if share >= best - self.noise / 2)
+        least = (best := max(self.mixed[1:])) - _noise(best, best, self.asked) / 2
+        return next(hop for hop, share in enumerate(self.mixed[1:], start=2) if share >= least)
 
     @property
     def better_unweighted(self) -> bool:
@@ -89,21 +94,27 @@ class Tried:
         return self.unweighted is not None and self._clear(self.unweighted, self.best)
 
     @property
-    def better_turned(self) -> bool:
-        """Whether edges in both directions say clearly more."""
-        return self.turned is not None and self._clear(self.turned, max(self.best, self.related or 0.0))
-
-    @property
     def better_related(self) -> bool:
-        """Whether the neighbours of each relation say clearly more apart from the others'."""
+        """Whether the neighbours of each relation, or at either end, say clearly more apart from the others'."""
         return self.related is not None and self._clear(self.related, self.best)
 
 
-def tried(dataset: Dataset, undirected: bool, unit: float | None = None) -> Tried | None:
-    """Try them. ``undirected``: whether edges are stored in both directions. ``unit``: the weight of an edge that counts as one;
-    None where all count alike. None where the graph is too large, or there are too few training and validation nodes.
+def _noise(share: float, other: float, asked: int) -> float:
+    """Return the standard error of the difference of two shares of so many answers. It is small where hardly any are wrong."""
+    return sqrt((share * (1 - share) + other * (1 - other)) / asked)
 
-    Takes 30 bytes an edge and 6 KB a node at most. Raises UserError for a damaged dataset, RunError for a file that cannot be
+
+def _clear(more: float, less: float, asked: int) -> bool:
+    """Return whether one share of so many answers is clearly above another."""
+    return more - less > max(_noise(more, less, asked), min(LEAST, FEWER * (1 - less)))
+
+
+def tried(dataset: Dataset, directions: Sequence[str], unit: float | None = None) -> Tried | None:
+    """Try them. ``directions``: values of `model.directions` that are tried, the usual one first. ``unit``: the weight of an edge
+    that counts as one; None where all count alike. None where the graph is too large, or there are too few training and
+    validation nodes.
+
+    Takes 60 bytes an edge and 6 KB a node at most. Raises UserError for a damaged dataset, RunError for a file that cannot be
     read.
     """
     labels, splits, features = dataset.labels, dataset.node_splits, dataset.features
@@ -116,26 +127,32 @@ def tried(dataset: Dataset, undirected: bool, unit: float | None = None) -> Trie
     known, asked = _classes(dataset, train), _classes(dataset, valid)
     test = _Test(train, valid, known, asked)
     lists = _lists(dataset, unit)
-    rows = _rows(dataset)
-    own, apart, mixed = test.of(rows), *_shares(test, rows, lists)
-    alike = None
+    rows, count = _rows(dataset), len(valid)
+    own = test.of(rows)
+    by_ends = {ends: _shares(test, rows, lists.facing(ends)) for ends in directions}
+    best = {ends: max(own, apart, *mixed) for ends, (apart, mixed) in by_ends.items()}
+    usual, most = directions[0], max(reversed(directions), key=lambda ends: best[ends])
+    chosen = most if _clear(best[most], best[usual], count) else usual
+    found = Tried(own, *by_ends[chosen], None, count, directions=chosen, one_way=best[usual] if chosen != usual else None)
     if unit:
-        either, shares = _shares(test, rows, _lists(dataset))
-        alike = max(own, either, *shares)
-    related = _related(test, rows, lists, size.relations) if size.relations > 1 else None
-    turned = None
-    if not undirected:
-        either, shares = _shares(test, rows, lists.both())
-        turned = max(either, *shares)
-    found = Tried(own, apart, mixed, turned, related, max(LEAST, sqrt(0.5 / len(valid))), alike)
-    return replace(found, mixed=_mixed(test, rows, lists, MOST_HOPS)) if found.hops > 2 else found
+        either, shares = _shares(test, rows, _lists(dataset).facing(chosen))
+        found = replace(found, unweighted=max(own, either, *shares))
+    for ends in dict.fromkeys([chosen, *directions[-1:]]):
+        share = _related(test, rows, lists, size.relations, ends)
+        if share is not None and (found.related is None or _clear(share, found.related, count)):
+            found = replace(found, related=share, related_directions=ends)
+    return replace(found, mixed=_mixed(test, rows, lists.facing(chosen), MOST_HOPS)) if found.hops > 2 else found
 
 
-def _related(test: _Test, rows: Floats, lists: _Lists, relations: int) -> float | None:
-    """Return the share of right answers by nodes and, apart from them, their neighbours of each relation. None for too many."""
-    if rows.shape[1] * (1 + 2 * relations) > MOST_COLUMNS:
+def _related(test: _Test, rows: Floats, lists: _Lists, relations: int, directions: str) -> float | None:
+    """Return the share of right answers by nodes and, apart from them, their neighbours of each relation and at either end.
+
+    None where all are alike, or there are too many.
+    """
+    ends = ("in", "out") if directions == "both" else (directions,)
+    if not 1 < relations * len(ends) <= (MOST_COLUMNS / rows.shape[1] - 1) / 2:
         return None
-    each = [lists.of_relation(r) for r in range(relations)]
+    each = [lists.of_relation(r).facing(end) for end in ends for r in range(relations)]
     near = [of_one.means(rows) for of_one in each]
     return max(test.of(rows, *near), test.of(rows, *near, *(of_one.means(part) for of_one, part in zip(each, near))))
 
@@ -169,19 +186,25 @@ class _Lists:
 
     def of_relation(self, relation: int) -> _Lists:
         """Return the lists with the edges of one relation alone, which all count alike."""
+        if self.rel is None:
+            return _Lists(self.indptr, self.sources)
         kept = self.rel == relation
         before = np.concatenate([[0], np.cumsum(kept)])
         return _Lists(before[self.indptr], self.sources[kept])
 
-    def both(self) -> _Lists:
-        """Return the lists with each edge turned round too."""
-        targets = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-        ends = np.concatenate([targets, self.sources.astype(np.int64)])
+    def facing(self, directions: str) -> _Lists:
+        """Return the lists of what edges come from (in), of what they lead to (out), or of both, without relations."""
+        if directions == "in":
+            return self
+        nodes, both = len(self.indptr) - 1, directions == "both"
+        targets = np.repeat(np.arange(nodes, dtype=self.sources.dtype), np.diff(self.indptr))
+        ends, others = (
+            (np.concatenate(pair) if both else pair[0]) for pair in ((self.sources, targets), (targets, self.sources))
+        )
         order = np.argsort(ends, kind="stable")
-        counts = np.bincount(ends, minlength=len(self.indptr) - 1)
-        sources = np.concatenate([self.sources, targets.astype(self.sources.dtype)])[order]
-        factors = None if self.factors is None else np.concatenate([self.factors, self.factors])[order]
-        return _Lists(np.concatenate([[0], np.cumsum(counts)]), sources, factors=factors)
+        counts = np.bincount(ends, minlength=nodes)
+        factors = None if self.factors is None else np.tile(self.factors, 1 + both)[order]
+        return _Lists(np.concatenate([[0], np.cumsum(counts)]), others[order], factors=factors)
 
     def means(self, rows: Floats) -> Floats:
         out: Floats = np.zeros_like(rows)

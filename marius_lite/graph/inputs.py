@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from marius_lite.config.directions import apart
 from marius_lite.config.edge_weights import weighs
 from marius_lite.config.layerwise import gathered_bytes
 from marius_lite.config.schema import Config
 from marius_lite.graph.adjacency import Adjacency
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.features import Features
+from marius_lite.graph.turned import TurnedLists
 
 
 def features_read(dataset: Dataset, config: Config) -> Features | None:
@@ -16,9 +18,19 @@ def features_read(dataset: Dataset, config: Config) -> Features | None:
 
 
 def lists_read(dataset: Dataset, config: Config) -> Adjacency | None:
-    """The in-edge lists that a run samples from, with factors where weights of edges count; None where it has no encoder."""
+    """The in-edge lists that a run samples from; None where it has no encoder.
+
+    They have factors where weights of edges count, and turned edges where nodes take from these.
+    """
     lists = dataset.adjacency if config.encodes else None
-    return lists.weighing(float(config.model.weight_unit)) if lists is not None and weighs(config) else lists
+    if lists is None:
+        return None
+    if weighs(config):
+        lists = lists.weighing(float(config.model.weight_unit))
+    wanted = config.model.directions
+    if wanted == "in":
+        return lists
+    return TurnedLists(lists, dataset.edges("train"), wanted == "both", dataset.manifest.relations if apart(config) else 0)
 
 
 def feature_width(dataset: Dataset, config: Config) -> int:

@@ -55,7 +55,9 @@ def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
 
     Nothing is returned where what is given might not fit them.
     """
-    own = {"dropout", "normalize_features"}.issuperset(_given(over, "model")) and "method" not in _given(over, "training")
+    own = {"dropout", "normalize_features", "directions"}.issuperset(_given(over, "model")) and "method" not in _given(
+        over, "training"
+    )
     if file != presets.PREFIX + "gcn" or seen.hops == 2 or not own or "sampling" in over or "scale" in over:
         return []
     far, near = seen.mixed[seen.hops - 1], seen.mixed[1]
@@ -68,15 +70,18 @@ def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
 
 
 def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
-    """Return settings for weights of each relation, where linear models are clearly better with them."""
-    given = {"dropout", "normalize_features", "layers"}.issuperset(_given(over, "model"))
+    """Return settings for weights of each relation, or of each end of edges, where linear models are clearly better with them."""
+    given = {"dropout", "normalize_features", "layers", "directions"}.issuperset(_given(over, "model"))
     if not seen.better_related or not given or "method" in _given(over, "training"):
         return []
+    turned = seen.related_directions != "in" and "directions" not in _given(over, "model")
+    settings = ["model.encoder=rgcn", *([f"model.directions={seen.related_directions}"] if turned else [])]
+    each = "each relation and each direction" if seen.related_directions == "both" else "each relation"
     log.info(
-        f"model.encoder=rgcn, because linear models tell {seen.related:.0%} of the validation nodes right where each relation "
-        f"has weights of its own, and {seen.best:.0%} where all have the same; --set model.encoder=sage takes all relations alike"
+        f"{', '.join(settings)}, because linear models tell {seen.related:.0%} of the validation nodes right where {each} has "
+        f"weights of its own, and {seen.best:.0%} where all have the same; --set model.encoder=sage takes all alike"
     )
-    return ["model.encoder=rgcn"]
+    return settings
 
 
 def by_weight(over: Mapping[str, Any], seen: Tried) -> list[str]:
@@ -90,14 +95,18 @@ def by_weight(over: Mapping[str, Any], seen: Tried) -> list[str]:
     return ["model.weight_unit=0"]
 
 
-def say_directions(seen: Tried) -> None:
-    """Warn where nodes take from one end of edges alone, and would do much better with both."""
-    if seen.better_turned:
-        log.warning(
-            "nodes take from those that edges come from alone: linear models tell "
-            f"{seen.best:.0%} of the validation nodes right, and {seen.turned:.0%} where edges lead both ways: compare "
-            "`preprocess --undirected`"
-        )
+def by_directions(over: Mapping[str, Any], seen: Tried) -> list[str]:
+    """Return the setting that lets nodes take from other ends of edges, where linear models are clearly better so."""
+    given = _given(over, "model")
+    if seen.one_way is None or "directions" in given or given.get("encoder") == "none":
+        return []
+    ends = "their edges lead to" if seen.directions == "out" else "edges come from or lead to"
+    log.info(
+        f"model.directions={seen.directions}, because linear models tell {seen.best:.0%} of the validation nodes right where "
+        f"nodes take from those that {ends}, and {seen.one_way:.0%} from those that edges come from alone; "
+        "--set model.directions=in takes these"
+    )
+    return [f"model.directions={seen.directions}"]
 
 
 def _given(over: Mapping[str, Any], section: str) -> Mapping[str, Any]:

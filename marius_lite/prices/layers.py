@@ -52,7 +52,7 @@ def pass_bytes(data: Dataset, config: Config) -> int:
     before = nodes * stored.table.stride
     for width, gathered in widths_of(data, config):
         held = _in_memory(data, config, width) > 0
-        total += before + int(lists.starts[-1]) * lists.edge_bytes() + 8 * nodes
+        total += before + sum(lists.read_bytes(k) for k in range(lists.partitioning.partitions))
         total += 0 if held else groups(data, config, width) * 4 * width * nodes
         before = nodes * 4 * padded_width(gathered, np.float32)
     return total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from marius_lite.config.directions import listed_relations
 from marius_lite.config.schema import Config
 from marius_lite.encode.encoders import initial_encoder
 from marius_lite.graph.dataset import Dataset
@@ -34,7 +35,9 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
     model, loss = config.model, config.loss
     encoder = None
     if model.encoder != "none":
-        encoder = initial_encoder(config, input_width(dataset, config), model.dim, dataset.manifest.relations)
+        encoder = initial_encoder(
+            config, input_width(dataset, config), model.dim, listed_relations(config, dataset.manifest.relations)
+        )
     objective = Objective(
         loss.name,
         _options(config),

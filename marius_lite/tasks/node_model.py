@@ -7,6 +7,7 @@ from typing import Any
 import numpy.typing as npt
 import torch
 
+from marius_lite.config.directions import listed_relations
 from marius_lite.config.schema import Config
 from marius_lite.encode.encoders import initial_encoder
 from marius_lite.errors import UserError
@@ -25,7 +26,9 @@ def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClass
     Where it ``trains``, its loss weighs classes as ``loss.class_weights`` says, by the labels of the training nodes.
     """
     labels = dataset.required_labels()
-    encoder = initial_encoder(config, input_width(dataset, config), labels.classes, dataset.manifest.relations)
+    encoder = initial_encoder(
+        config, input_width(dataset, config), labels.classes, listed_relations(config, dataset.manifest.relations)
+    )
     weights = None
     if trains and config.loss.class_weights != "none":
         weights = class_weights(config, training_nodes(dataset).labels, labels.classes)

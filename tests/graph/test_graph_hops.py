@@ -53,7 +53,7 @@ def made(cli, tmp_path):
 
 def test_where_features_say_little_more_hops_are_better_and_chosen(made, caplog):
     dataset = made(0.3, [0])
-    seen = tried(dataset, undirected=True)
+    seen = tried(dataset, directions=["in"])
     assert seen.own < 0.5
     assert seen.mixed[3] > seen.mixed[1] + 0.05
     assert seen.unlike is False
@@ -70,7 +70,7 @@ def test_where_features_say_little_more_hops_are_better_and_chosen(made, caplog)
 @pytest.mark.parametrize("several", [False, True])
 def test_where_features_say_enough_two_hops_are(made, several):
     dataset = made(2.0, [0], several=several)
-    seen = tried(dataset, undirected=True)
+    seen = tried(dataset, directions=["in"])
     assert seen.mixed[1] > 0.9
     assert seen.hops == 2
     assert config_for(dataset, None).model.encoder == "gcn"
@@ -78,7 +78,7 @@ def test_where_features_say_enough_two_hops_are(made, several):
 
 def test_nodes_that_say_more_than_their_neighbours_are_told_from_them(made):
     dataset = made(3.0, [None])
-    seen = tried(dataset, undirected=True)
+    seen = tried(dataset, directions=["in"])
     assert seen.own > 0.9
     assert seen.unlike is True
     assert config_for(dataset, None).model.encoder == "sage"
@@ -86,32 +86,46 @@ def test_nodes_that_say_more_than_their_neighbours_are_told_from_them(made):
 
 def test_relations_have_weights_of_their_own_where_that_is_better(made):
     dataset = made(0.7, [0, None, None, None])
-    seen = tried(dataset, undirected=True)
+    seen = tried(dataset, directions=["in"])
     assert seen.related > seen.best + 0.1
     assert config_for(dataset, None).model.encoder == "rgcn"
     assert config_for(dataset, None, ["model.encoder=sage"]).model.encoder == "sage"
 
 
-def test_edges_of_one_direction_are_spoken_of_where_both_say_more(made, caplog):
+def test_nodes_take_from_both_ends_of_edges_where_that_says_more(made, caplog):
     dataset = made(0.5, [0], options=())
-    assert tried(dataset, undirected=False).better_turned
-    config_for(dataset, None)
-    assert "compare `preprocess --undirected`" in caplog.text
+    seen = tried(dataset, ["in", "out", "both"])
+    assert seen.directions == "both"
+    assert seen.best > seen.one_way + 0.05
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        assert config_for(dataset, None).model.directions == "both"
+    assert "model.directions=both, because" in caplog.text
+    assert tried(dataset, ["in"]).directions == "in"
+    assert config_for(dataset, None, ["model.directions=in"]).model.directions == "in"
+
+
+def test_the_ends_of_edges_have_weights_of_their_own_where_that_says_more(made):
+    """Edges lead to the next class: what they come from and what they lead to are other classes."""
+    dataset = made(0.7, [1], options=())
+    seen = tried(dataset, ["in", "out", "both"])
+    assert (seen.related_directions, seen.better_related) == ("both", True)
+    config = config_for(dataset, None)
+    assert (config.model.encoder, config.model.directions) == ("rgcn", "both")
 
 
 def test_neither_partitions_nor_pieces_change_what_is_seen(made, monkeypatch):
     dataset = made(0.5, [0])
-    seen = tried(dataset, undirected=True)
+    seen = tried(dataset, directions=["in"])
     monkeypatch.setattr(module, "AT_ONCE", 7)
-    for other in (tried(made(0.5, [0], partitions=1), undirected=True), tried(dataset, undirected=True)):
+    for other in (tried(made(0.5, [0], partitions=1), directions=["in"]), tried(dataset, directions=["in"])):
         assert np.allclose([other.own, other.apart, *other.mixed], [seen.own, seen.apart, *seen.mixed], atol=0.02)
 
 
 def test_wide_features_become_principal_components(made, monkeypatch):
     dataset = made(2.0, [0])
-    whole = tried(dataset, undirected=True)
+    whole = tried(dataset, directions=["in"])
     monkeypatch.setattr(module, "WIDTH", 8)
-    fewer = tried(dataset, undirected=True)
+    fewer = tried(dataset, directions=["in"])
     assert fewer.own > 0.7 * whole.own
     assert fewer.mixed[1] > 0.9
 
@@ -119,15 +133,15 @@ def test_wide_features_become_principal_components(made, monkeypatch):
 @pytest.mark.parametrize(("name", "value"), [("MOST_NODES", 10), ("MOST_EDGES", 10), ("MOST_CLASSES", 3), ("FEWEST", 201)])
 def test_of_large_graphs_and_few_nodes_nothing_is_tried(made, monkeypatch, name, value):
     monkeypatch.setattr(module, name, value)
-    assert tried(made(1.0, [0]), undirected=True) is None
+    assert tried(made(1.0, [0]), directions=["in"]) is None
 
 
 @pytest.mark.parametrize(
     ("mixed", "hops"),
-    [((0.5, 0.9, 0.9, 0.91), 2), ((0.5, 0.8, 0.95, 0.96), 3), ((0.5, 0.8, 0.85, 0.95), 4), ((0.3, 0.31, 0.33, 0.35), 2)],
+    [((0.5, 0.9, 0.9, 0.91), 2), ((0.5, 0.8, 0.95, 0.955), 3), ((0.5, 0.8, 0.85, 0.95), 4), ((0.3, 0.31, 0.33, 0.35), 2)],
 )
 def test_hops_are_as_few_as_are_hardly_worse(mixed, hops):
-    assert Tried(own=0.2, apart=0.2, mixed=mixed, turned=None, related=None, noise=0.03).hops == hops
+    assert Tried(own=0.2, apart=0.2, mixed=mixed, related=None, asked=500).hops == hops
 
 
 def test_weights_count_unless_all_edges_alike_say_more(made, caplog):
@@ -137,7 +151,7 @@ def test_weights_count_unless_all_edges_alike_say_more(made, caplog):
         0.5, [0], weigh=lambda alike, rng: np.where(alike, rng.uniform(3, 10, len(alike)), rng.uniform(0, 1, len(alike)))
     )
     unit = mean_weight(heavy.adjacency)
-    seen = tried(heavy, undirected=True, unit=unit)
+    seen = tried(heavy, directions=["in"], unit=unit)
     assert seen.best > seen.unweighted
     assert not seen.better_unweighted
     assert with_unit(heavy, config_for(heavy, None)).model.weight_unit == unit
@@ -147,7 +161,7 @@ def test_weights_count_unless_all_edges_alike_say_more(made, caplog):
 def test_distances_do_not_count(made, caplog):
     caplog.set_level(logging.INFO, "marius_lite")
     far = made(0.5, [0], weigh=lambda alike, rng: rng.uniform(1, 2, len(alike)) * np.where(alike, 1, 100))
-    assert tried(far, undirected=True, unit=mean_weight(far.adjacency)).better_unweighted
+    assert tried(far, directions=["in"], unit=mean_weight(far.adjacency)).better_unweighted
     assert config_for(far, None).model.weight_unit == 0
     assert "model.weight_unit=0, because linear models tell" in caplog.text
     assert config_for(far, None, ["model.weight_unit=3"]).model.weight_unit == 3
@@ -156,7 +170,7 @@ def test_distances_do_not_count(made, caplog):
 def test_where_features_say_next_to_nothing_many_hops_are_taken(made):
     """As label propagation takes them."""
     dataset = made(0.2, [0])
-    seen = tried(dataset, undirected=True)
+    seen = tried(dataset, directions=["in"])
     assert len(seen.mixed) == module.MOST_HOPS
     assert seen.mixed[seen.hops - 1] > seen.mixed[3] + 0.01
     assert config_for(dataset, None).model.hops == seen.hops > 4
@@ -164,4 +178,4 @@ def test_where_features_say_next_to_nothing_many_hops_are_taken(made):
 
 def test_whether_more_than_two_hops_are_better_is_told_by_the_first_four():
     rising = (0.5, 0.7, 0.71, 0.71, 0.9, 0.95)
-    assert Tried(own=0.2, apart=0.2, mixed=rising, turned=None, related=None, noise=0.03).hops == 2
+    assert Tried(own=0.2, apart=0.2, mixed=rising, related=None, asked=500).hops == 2
