@@ -18,8 +18,7 @@ from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.nn.losses import LOSSES, Loss, Softmax
-from marius_lite.nn.meetings import with_meetings, without_meetings
-from marius_lite.nn.scoring import Compared, SideGrads, SideScoring, joined, scores
+from marius_lite.nn.scoring import Compared, SideGrads, SideScoring, joined, scores, with_meetings, without_meetings
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace

@@ -8,7 +8,7 @@ one it takes. All else is computed by torch, a tile of scores at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from marius_lite.config.memory import CPU_TILE, DEVICE_TILE, TILE_QUERIES
 from marius_lite.nn.losses import Loss
 from marius_lite.nn.similarities import Inner, Similarity
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Correction, Pairs, one_after_another
+from marius_lite.types import Correction, Meetings, Pairs, one_after_another
 
 TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: enough for a fast product, however many candidates there are."""
@@ -176,6 +176,32 @@ def _taken(sides: Sequence[Compared], device: torch.device) -> list[Tensor] | No
         return None
     joined = (np.concatenate(arrays) for arrays in zip(*((each.answers, each.negatives) for each in given)))
     return [torch.from_numpy(array).to(device) for array in joined]
+
+
+def with_meetings(sides: Sequence[Compared], negatives: Tensor, meetings: Meetings) -> tuple[list[Compared], Tensor]:
+    """Return what is compared, and the negatives (chunks of all sides, k, dim), with as many numbers more as there are classes.
+
+    So native code, which sees inner products, adds what ``meetings`` say: a query has the row of the table of its class behind
+    its numbers, an answer or a negative a 1 in the place of its class. ``sides``: of queries about sources, then of queries about
+    destinations, or of both in turn.
+    """
+    table = torch.from_numpy(meetings.table).to(negatives.device)
+    known, apart = torch.from_numpy(meetings.ends).to(negatives.device), torch.from_numpy(meetings.negatives)
+    answers = torch.cat(known.chunk(2)[::-1])
+    ones = torch.eye(len(table), device=negatives.device)
+    result, start = [], 0
+    for side in sides:
+        rows = slice(start, start + len(side.query))
+        query, positive = torch.cat([side.query, table[known[rows]]], 1), torch.cat([side.positive, ones[answers[rows]]], 1)
+        result.append(replace(side, query=query, positive=positive))
+        start = rows.stop
+    return result, torch.cat([negatives, ones[apart.to(negatives.device).view(negatives.shape[:2])]], 2)
+
+
+def without_meetings(grads: SideGrads, dim: int) -> SideGrads:
+    """Return the gradients of the first ``dim`` numbers, those that rows have."""
+    query, positive, negatives = (each[..., :dim].contiguous() for each in (grads.query, grads.positive, grads.negatives))
+    return SideGrads(grads.loss, query, positive, negatives)
 
 
 def joined(tensors: Sequence[Tensor]) -> Tensor:

@@ -1,4 +1,4 @@
-"""Say how often the partitions of a step meet, so that scores can be corrected for it: see `nn.meetings`.
+"""Say how often the partitions of a step meet, so that scores can be corrected for it: see `nn.scoring.with_meetings`.
 
 Two partitions meet in each step in which both are resident. Their edges are trained in one of these steps, but in all of them
 their nodes are among the negatives of each other. A partition meets itself whenever it is resident, most others once in an epoch.

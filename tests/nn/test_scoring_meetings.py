@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from marius_lite.nn.losses import Softmax
-from marius_lite.nn.meetings import with_meetings, without_meetings
-from marius_lite.nn.scoring import Compared, SideScoring, usable_ways
+from marius_lite.nn.scoring import Compared, SideScoring, usable_ways, with_meetings, without_meetings
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Meetings
