@@ -8,9 +8,9 @@ from typing import Any
 
 from marius_lite.checkpoint.arrays import ROWS, check_arrays
 from marius_lite.checkpoint.dense import read_dense
-from marius_lite.checkpoint.find import BEST, find, hold, pointed, published
+from marius_lite.checkpoint.find import BEST, find, hold, named, pointed, published
 from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
-from marius_lite.checkpoint.state import read_state
+from marius_lite.checkpoint.state import STATE, read_state
 from marius_lite.config.planning import planning_of
 from marius_lite.errors import UserError
 from marius_lite.storage.chunks import first_damaged
@@ -19,7 +19,8 @@ from marius_lite.storage.chunks import first_damaged
 def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
     """Return a description of a run's record and checkpoints. With ``verify`` every chunk of every checkpoint is compared.
 
-    ``verified`` is False where there was none to compare. Raises UserError for what is damaged.
+    ``verified`` is False where there was none to compare. ``warnings`` name folders that are no whole checkpoints. Raises
+    UserError for what is damaged.
     """
     run = RunFolder.to_read(folder)
     record = read_record(run)
@@ -50,6 +51,11 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
         "scoring": config.training.scoring,
         "scoring_gflops": record.get("machine", {}).get("scoring_gflops", {}),
         "verified": any(verified),
+        "warnings": [
+            f"{path}: no whole checkpoint, it has no {STATE}: it was lost, or the folder's removal was cut short"
+            for path in named(run)
+            if path not in checkpoints
+        ],
     }
 
 

@@ -104,6 +104,18 @@ def test_copies_beside_the_checkpoints_break_nothing(cli, here, capfd):
     assert cli("eval", run) == 0
 
 
+def test_info_names_a_folder_that_is_no_whole_checkpoint(cli, here, capfd):
+    run = here / "run"
+    shutil.copytree(run / "checkpoints" / "2.0.0", run / "checkpoints" / "1.0.0", dirs_exist_ok=True)
+    assert cli("info", run) == 0
+    assert "no whole checkpoint" not in capfd.readouterr().err
+    (run / "checkpoints" / "1.0.0" / "state.json").unlink()
+    assert cli("info", run, "--verify") == 0
+    assert "checkpoints/1.0.0: no whole checkpoint, it has no state.json" in capfd.readouterr().err
+    assert cli("info", run, "--json") == 0
+    assert len(json.loads(capfd.readouterr().out)["warnings"]) == 1
+
+
 def test_a_copy_without_links_goes_on(cli, here, tmp_path, capfd):
     """As `cp -rL`, an archive or an object store makes it."""
     run = shutil.copytree(here / "run", here / "copy", symlinks=False)
