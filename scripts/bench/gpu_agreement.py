@@ -51,6 +51,7 @@ def links(a: argparse.Namespace, work: Path, report: Report) -> None:
         "training.batch_size": a.batch,
         "training.epochs": a.epochs,
         "negatives.count": a.negatives,
+        "negatives.balance": False,  # a GPU has it only where it is asked for
         "storage.capacity": RESIDENT,
         "evaluation.every_epochs": a.epochs,
         "checkpoint.keep": 1,

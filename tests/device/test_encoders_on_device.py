@@ -49,6 +49,7 @@ LINKS = [
     "training.batch_size=300",
     "negatives.count=30",
     "negatives.chunks=2",
+    "negatives.balance=false",  # a GPU has it only where it is asked for
     "evaluation.max_edges=50",
 ]
 KINDS = {
