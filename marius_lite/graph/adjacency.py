@@ -221,10 +221,7 @@ class Adjacency:
     ) -> dict[str, npt.NDArray[Any]]:
         """Return the ``arrays`` of partition k: what is stored, but for its holes, merged with the edges of ``later``."""
         size, dtypes = self.partitioning.size(k), {name: self._dtype(name) for name in arrays}
-        tail: Lists = {name: np.zeros(0, dtype) for name, dtype in dtypes.items()} | {"indptr": np.zeros(size + 1, np.int64)}
-        for segment in reversed(later):
-            part = lists_of(segment, self.partitioning, k, dtypes)
-            tail = merged(part, tail, _room_for(part, tail)) if len(tail["sources"]) else part
+        tail = lists_of_all(later, self.partitioning, k, dtypes)
         total = int(self.starts[k + 1] - self.starts[k])
         holes = self._holes_of(k)
         out = {name: self._empty(name, 0, total + len(holes), own_pages) for name in arrays[1:]}
@@ -307,6 +304,18 @@ def lists_of(
             weight[0] if weight else None,
             found.get("weight"),
         )
+    return found
+
+
+def lists_of_all(
+    segments: Sequence[EdgeBuckets], partitioning: Partitioning, k: int, dtypes: Mapping[str, np.dtype[Any]], turned: bool = False
+) -> Lists:
+    """Make the in-edge lists of partition k from the edges of all these segments: see `lists_of`."""
+    empty = np.zeros(partitioning.size(k) + 1, np.int64)
+    found: Lists = {name: np.zeros(0, dtype) for name, dtype in dtypes.items()} | {"indptr": empty}
+    for segment in reversed(segments):
+        part = lists_of(segment, partitioning, k, dtypes, turned)
+        found = merged(part, found, _room_for(part, found)) if len(found["sources"]) else part
     return found
 
 

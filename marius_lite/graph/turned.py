@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.graph.adjacency import DTYPES, Adjacency, Lists, PartitionLists, lists_of, merged
+from marius_lite.graph.adjacency import DTYPES, Adjacency, Lists, PartitionLists, lists_of_all, merged
 from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets
 
 
@@ -84,13 +84,7 @@ class TurnedLists(Adjacency):
     def _turned(self, k: int, beside: list[str]) -> Lists:
         """Return the lists of partition k of turned edges alone, with these arrays beside neighbours."""
         dtypes = {"sources": self._dtype("sources")} | {name: np.dtype(DTYPES[name]) for name in beside}
-        parts = [lists_of(segment, self.partitioning, k, dtypes, turned=True) for segment in self._edges.segments]
-        found = parts.pop()
-        for part in reversed(parts):
-            total = len(part["sources"]) + len(found["sources"])
-            room = {name: np.empty(len(v) if name == "indptr" else total, v.dtype) for name, v in found.items()}
-            found = merged(part, found, room)
-        return found
+        return lists_of_all(self._edges.segments, self.partitioning, k, dtypes, turned=True)
 
     def _as_they_are(self, k: int, weights: bool, beside: list[str]) -> Lists:
         """Return the stored lists of partition k, with these arrays beside neighbours."""
