@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -148,24 +148,35 @@ def one_after_another(pairs: Sequence[Pairs], size: int) -> Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
-    """What is subtracted from the scores of a side's answers (n,) and of its negatives (chunks, count); float32."""
+class ClassCorrection:
+    """What is subtracted from the scores of negatives by their class and by the query.
 
-    answers: npt.NDArray[np.float32]
-    negatives: npt.NDArray[np.float32]
+    ``classes``: of negatives, int64 (chunks, count). ``taken``: float32 (classes, n).
+    """
+
+    classes: npt.NDArray[np.int64]
+    taken: npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Meetings:
-    """What is added to scores because the partitions of some nodes meet more often than those of others, by classes of nodes.
+class Correction:
+    """What is subtracted from the scores of a side: of its answers, float32 (n,); of each negative, float32 (chunks, count), or
+    None; and of negatives by their class, or None."""
 
-    ``ends``: the classes of sources, then of destinations, (2n,). ``negatives``: those of the negatives, (sides, chunks, count);
-    both int64. ``table``: what is added to the score of a node of class i about one of class j, float32 (classes, classes).
-    """
+    answers: npt.NDArray[np.float32]
+    negatives: npt.NDArray[np.float32] | None = None
+    by_class: ClassCorrection | None = None
 
-    ends: npt.NDArray[np.int64]
-    negatives: npt.NDArray[np.int64]
-    table: npt.NDArray[np.float32]
+    def parts(self) -> tuple[Any, ...]:
+        """Return what native code is given."""
+        return self.answers, self.negatives, self.by_class and (self.by_class.classes, self.by_class.taken)
+
+
+def both_sides(corrections: Sequence[Correction]) -> Correction:
+    """Return the correction of the queries of several sides in turn, which have the same negatives."""
+    first, taken = corrections[0], [each.by_class.taken for each in corrections if each.by_class]
+    by_class = ClassCorrection(first.by_class.classes, np.concatenate(taken, 1)) if first.by_class else None
+    return Correction(np.concatenate([each.answers for each in corrections]), first.negatives, by_class)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +186,7 @@ class SampledBatch:
     ``negatives``: rows, (sides, chunks, count). Side 0 replaces destinations, side 1 sources. Where ``shared``, one set of
     negatives, (1, chunks, count), serves both sides. ``seed``: the seed of what the batch still draws (dropout). ``left_out``:
     for each side the (edge, negative of its chunk) pairs that do not count, or empty. ``corrections``: for each side what is
-    subtracted from the scores, or empty. ``meetings``: what is added to them, or None.
+    subtracted from the scores, or empty.
     """
 
     edges: EdgeBatch
@@ -184,7 +195,6 @@ class SampledBatch:
     shared: bool = False
     left_out: tuple[Pairs, ...] = ()
     corrections: tuple[Correction, ...] = ()
-    meetings: Meetings | None = None
 
     @property
     def sides(self) -> int:

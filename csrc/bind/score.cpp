@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -76,7 +77,29 @@ void softmax_loss(Out<float, 1> positives, Out<float, 2> negatives, Out<float, 1
                          static_cast<std::int64_t>(negatives.shape(1)), losses.data(), threads);
 }
 
-using Corrections = std::optional<std::pair<In<float, 1>, In<float, 2>>>;
+// What is subtracted from the scores of positives, of each candidate, and by the candidates' classes: (classes, queries).
+using Corrections = std::optional<
+    std::tuple<In<float, 1>, std::optional<In<float, 2>>, std::optional<std::pair<In<std::int64_t, 2>, In<float, 2>>>>>;
+
+void require_corrections(const Corrections& corrections, std::size_t queries, const In<float, 3>& candidates) {
+    if (!corrections) return;
+    const auto& [positives, each, by_class] = *corrections;
+    require(positives.shape(0) == queries && (!each || same_shape(*each, candidates)) &&
+                (!by_class || (same_shape(by_class->first, candidates) && by_class->second.shape(1) == queries)),
+            "shared_loss: corrections are one for each query, and one or a class for each candidate of a chunk");
+    if (!by_class) return;
+    const auto* classes = by_class->first.data();
+    require(std::all_of(
+                classes, classes + by_class->first.size(),
+                [count = static_cast<std::int64_t>(by_class->second.shape(0))](std::int64_t c) { return c >= 0 && c < count; }),
+            "shared_loss: classes of candidates must be among those that corrections have");
+}
+
+marius::ClassCorrection taken_by_class(const Corrections& corrections) {
+    if (!corrections || !std::get<2>(*corrections)) return {};
+    const auto& [classes, taken] = *std::get<2>(*corrections);
+    return {classes.data(), taken.data(), static_cast<std::int64_t>(taken.shape(1))};
+}
 
 marius::SharedLossTerms loss_terms(const std::string& loss, float margin) {
     if (loss == "softmax") return {marius::LossOfScores::softmax, margin};
@@ -104,14 +127,13 @@ void shared_loss(const std::string& way, const std::string& loss, float margin, 
         require(there && (i == 0 || q >= hidden_queries.data()[i - 1]),
                 "shared_loss: hidden pairs must be of queries and candidates that are there, ordered by query");
     }
-    if (corrections)
-        require(corrections->first.shape(0) == queries && same_shape(corrections->second, candidates),
-                "shared_loss: corrections are one for each query, and one for each candidate of a chunk");
+    require_corrections(corrections, queries, candidates);
     const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
     marius::shared_loss(
         {query.data(), positive.data(), size(queries), candidates.data(), size(chunks), size(count), size(query.shape(1)),
-         hidden_queries.data(), hidden_candidates.data(), size(hidden), corrections ? corrections->first.data() : nullptr,
-         corrections ? corrections->second.data() : nullptr, loss_terms(loss, margin)},
+         hidden_queries.data(), hidden_candidates.data(), size(hidden), corrections ? std::get<0>(*corrections).data() : nullptr,
+         corrections && std::get<1>(*corrections) ? std::get<1>(*corrections)->data() : nullptr, taken_by_class(corrections),
+         loss_terms(loss, margin)},
         {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}, way, threads);
 }
 
@@ -148,14 +170,16 @@ void bind_score(nb::module_& m) {
     m.def("shared_loss_ways", &shared_loss_ways,
           "The ways of shared_loss that this processor and its operating system allow, the fastest first: name, whether what is "
           "multiplied is rounded to bfloat16, and whether it has every loss: some have softmax alone.");
-    m.def("shared_loss", &shared_loss, "way"_a, "loss"_a, "margin"_a, "query"_a.noconvert(), "positive"_a.noconvert(),
-          "candidates"_a.noconvert(), "hidden_queries"_a.noconvert(), "hidden_candidates"_a.noconvert(), "corrections"_a.none(),
-          "losses"_a.noconvert(), "d_query"_a.noconvert(), "d_positive"_a.noconvert(), "d_candidates"_a.noconvert(),
-          "threads"_a = 0,
-          "Scores are inner products of a query with its positive and with the candidates of its chunk, less `corrections` of "
-          "positives and candidates. Hidden pairs (query, ascending; candidate of its chunk) score -inf. losses[i] of `loss` "
-          "softmax: log(sum of exp(scores)) - score of the positive; logistic: softplus(-(margin + positive)) + the mean of "
-          "softplus(margin + candidate); margin: the mean of max(0, margin + candidate - positive). And the gradients of the "
-          "losses' sum. float32 (n, d), (chunks, m, d), (n,); int64. The same bits for the same way and number of threads.",
-          Release());
+    m.def(
+        "shared_loss", &shared_loss, "way"_a, "loss"_a, "margin"_a, "query"_a.noconvert(), "positive"_a.noconvert(),
+        "candidates"_a.noconvert(), "hidden_queries"_a.noconvert(), "hidden_candidates"_a.noconvert(), "corrections"_a.none(),
+        "losses"_a.noconvert(), "d_query"_a.noconvert(), "d_positive"_a.noconvert(), "d_candidates"_a.noconvert(),
+        "threads"_a = 0,
+        "Scores are inner products of a query with its positive and with the candidates of its chunk, less `corrections`: of "
+        "positives (n,), of candidates (chunks, m) or None, and of classes of candidates (chunks, m), by query (classes, n), or "
+        "None. Hidden pairs (query, ascending; candidate of its chunk) score -inf. losses[i] of `loss` "
+        "softmax: log(sum of exp(scores)) - score of the positive; logistic: softplus(-(margin + positive)) + the mean of "
+        "softplus(margin + candidate); margin: the mean of max(0, margin + candidate - positive). And the gradients of the "
+        "losses' sum. float32 (n, d), (chunks, m, d), (n,); int64. The same bits for the same way and number of threads.",
+        Release());
 }

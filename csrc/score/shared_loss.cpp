@@ -38,6 +38,10 @@ void scale(float factor, const float* __restrict from, std::int64_t count, float
     for (std::int64_t i = 0; i < count; ++i) to[i] = factor * from[i];
 }
 
+ClassCorrection by_class_from(const ClassCorrection& all, std::int64_t query, std::int64_t candidate) {
+    return all.classes ? ClassCorrection{all.classes + candidate, all.taken + query, all.queries} : ClassCorrection{};
+}
+
 Chunk chunk_of(const SharedLoss& batch, std::int64_t chunk) {
     const std::int64_t first = std::min(batch.queries, chunk * batch.in_chunk());
     const std::int64_t last = std::min(batch.queries, first + batch.in_chunk());
@@ -49,6 +53,7 @@ Chunk chunk_of(const SharedLoss& batch, std::int64_t chunk) {
             batch.count,
             batch.dim,
             batch.corrections ? batch.corrections + chunk * batch.count : nullptr,
+            by_class_from(batch.by_class, first, chunk * batch.count),
             begin,
             batch.hidden_candidates + (begin - batch.hidden_queries),
             end - begin,
@@ -243,10 +248,11 @@ void by_tiles(const SharedLoss& batch, const SharedLossGradients& out, int threa
                 queries.push_back(query);
                 candidates.push_back(candidate);
             }
-            shared_softmax_by_tiles(
-                {batch.query + row * dim, last - first, chunk.candidates, batch.count, dim, &positive[row], queries.data(),
-                 candidates.data(), static_cast<std::int64_t>(hidden.size()), chunk.corrections},
-                {out.losses + row, &d_positive[row], out.d_query + row * dim, d_candidates, part > 0}, threads);
+            shared_softmax_by_tiles({batch.query + row * dim, last - first, chunk.candidates, batch.count, dim, &positive[row],
+                                     queries.data(), candidates.data(), static_cast<std::int64_t>(hidden.size()),
+                                     chunk.corrections, by_class_from(chunk.by_class, first, 0)},
+                                    {out.losses + row, &d_positive[row], out.d_query + row * dim, d_candidates, part > 0},
+                                    threads);
         }
     }
     for (std::int64_t q = 0; q < batch.queries; ++q)

@@ -23,6 +23,7 @@ struct SharedLoss {
     std::int64_t hidden;
     // What is subtracted from the scores of positives (queries) and of candidates (chunks, count); null: nothing.
     const float *positive_corrections, *corrections;
+    ClassCorrection by_class;  // classes (chunks, count)
     SharedLossTerms terms;
 
     std::int64_t in_chunk() const { return (queries + chunks - 1) / chunks; }

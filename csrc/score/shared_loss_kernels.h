@@ -11,6 +11,13 @@ struct SharedLossTerms {
     float margin;  // of logistic and margin
 };
 
+// What is subtracted from scores by the candidate's class and the query: `taken` has a row of `queries` numbers for each class.
+struct ClassCorrection {
+    const std::int64_t* classes;  // of candidates; null: nothing is subtracted
+    const float* taken;           // from the first query on
+    std::int64_t queries;
+};
+
 // Queries that share candidates. `hidden_queries` count from `first_query`.
 struct Chunk {
     const float* query;
@@ -18,6 +25,7 @@ struct Chunk {
     const float* candidates;
     std::int64_t count, dim;
     const float* corrections;
+    ClassCorrection by_class;
     const std::int64_t *hidden_queries, *hidden_candidates;
     std::int64_t hidden, first_query;
     SharedLossTerms terms;

@@ -63,12 +63,26 @@ struct Plain : Float32 {
     }
 };
 
-inline void subtract(const float* corrections, std::int64_t rows, float* scores) {
-    for (std::int64_t row = 0; row < rows; ++row)
-        for (int v = 0; v < pair; ++v) {
-            float* place = scores + row * block_queries + v * width;
-            store(place, load(place) - all(corrections[row]));
-        }
+// Corrects the scores of a block of queries, from `query` on, with `rows` candidates from `first` on.
+inline void correct(const Chunk& chunk, std::int64_t query, std::int64_t first, std::int64_t rows, float* scores) {
+    const auto subtract = [&](auto taken) {
+        for (std::int64_t row = 0; row < rows; ++row)
+            for (int v = 0; v < pair; ++v) {
+                float* place = scores + row * block_queries + v * width;
+                store(place, load(place) - taken(first + row, v));
+            }
+    };
+    if (chunk.corrections) subtract([&](std::int64_t row, int) { return all(chunk.corrections[row]); });
+    const auto& [classes, taken, queries] = chunk.by_class;
+    if (!classes) return;
+    const float* from = taken + query;
+    const std::int64_t there = chunk.queries - query, stride = queries;
+    const std::int64_t* of_rows = classes;
+    if (there >= block_queries) subtract([=](std::int64_t row, int v) { return load(from + of_rows[row] * stride + v * width); });
+    else
+        subtract([=](std::int64_t row, int v) {
+            return load_some(from + of_rows[row] * stride + v * width, most(there - v * width, 0));
+        });
 }
 
 // The place of the first hidden pair whose query is not before `query` of the chunk.
@@ -128,7 +142,7 @@ void shares(const Chunk& chunk, const Group& group, std::int64_t first, std::int
     const auto become_shares = block_shares_of<Numbers>(chunk.terms.loss);
     for (std::int64_t block = 0; block < group.blocks; ++block) {
         float* scores = room.scores + block * of_block;
-        if (chunk.corrections) subtract(chunk.corrections + first, rows, scores);
+        correct(chunk, group.first + block * block_queries, first, rows, scores);
         hide(chunk, group.first + block * block_queries, first, last, scores);
         const std::int64_t queries = block * block_queries;
         become_shares(chunk.terms, group.positive + queries, scores, Numbers::pairs_of_block(room, block, rows), rows,

@@ -9,6 +9,10 @@ namespace {
 
 inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
+inline __mmask16 first_lanes(std::int64_t count) {
+    return static_cast<__mmask16>(count >= half ? 0xffff : count <= 0 ? 0 : (1u << count) - 1);
+}
+
 // exp(x) for x <= 0 within 2 units in the last place, as in softmax.cpp; 0 below the smallest normal number.
 inline __m512 exp_of(__m512 x) {
     const __m512 bottom = _mm512_set1_ps(-87.0f);
@@ -78,6 +82,16 @@ void block_scores(const TileChunk& chunk, const PackedQueries& packed, std::int6
                 _mm512_store_ps(place, _mm512_sub_ps(_mm512_load_ps(place), correction));
             }
         }
+    if (chunk.by_class.classes)
+        for (std::int64_t row = 0; row < last - first; ++row) {
+            const float* taken = chunk.by_class.taken + chunk.by_class.classes[first + row] * chunk.by_class.queries + query;
+            for (std::int64_t side = 0; side < 2; ++side) {
+                float* place = work.scores + row * whole + side * half;
+                const __m512 correction =
+                    _mm512_maskz_loadu_ps(first_lanes(chunk.queries - query - side * half), taken + side * half);
+                _mm512_store_ps(place, _mm512_sub_ps(_mm512_load_ps(place), correction));
+            }
+        }
     for (; hidden < hidden_end; ++hidden) {
         const std::int64_t column = chunk.hidden_queries[hidden] - query;
         if (column >= 0 && column < whole)
@@ -129,11 +143,7 @@ inline void pack_shares(const TileChunk& chunk, std::int64_t rows, std::int64_t 
 
 // The rows and columns that exist of a block of candidates' gradients into `to` (.., dim).
 inline void put_block(const float* block, std::int64_t rows, std::int64_t columns, float* to, std::int64_t dim, bool add) {
-    __mmask16 there[2];
-    for (std::int64_t side = 0; side < 2; ++side) {
-        const std::int64_t left = columns - side * half;
-        there[side] = static_cast<__mmask16>(left >= half ? 0xffff : left <= 0 ? 0 : (1u << left) - 1);
-    }
+    const __mmask16 there[2] = {first_lanes(columns), first_lanes(columns - half)};
     for (std::int64_t row = 0; row < least(rows, whole); ++row)
         for (std::int64_t side = 0; side < 2; ++side) {
             float* place = to + row * dim + side * half;

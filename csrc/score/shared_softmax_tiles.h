@@ -5,6 +5,8 @@
 #pragma once
 #include <cstdint>
 
+#include "score/shared_loss_kernels.h"
+
 namespace marius {
 
 struct TileChunk {
@@ -17,6 +19,7 @@ struct TileChunk {
     const std::int64_t *hidden_queries, *hidden_candidates;
     std::int64_t hidden;
     const float* corrections;  // (count), subtracted from scores; null: nothing
+    ClassCorrection by_class;
 };
 
 struct TileGradients {

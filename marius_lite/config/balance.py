@@ -9,7 +9,7 @@ from marius_lite.config.memory import largest_batch, negatives_shape
 from marius_lite.config.schema import Config
 
 CLASSES = 2
-"""Numbers more of what is compared, by the orderings that `storage.ordering: auto` chooses."""
+"""Classes of partitions, by the orderings that `storage.ordering: auto` chooses."""
 
 
 def can_balance(config: Config) -> bool:
@@ -27,6 +27,6 @@ def balances(config: Config) -> bool:
 
 
 def meetings_bytes(config: Config, resident: int) -> int:
-    """Return the bytes of what is compared, and of its gradients, with more numbers. ``resident``: nodes in memory."""
-    compared = 4 * largest_batch(config) + prod(negatives_shape(config, resident))
-    return 2 * compared * (config.model.dim + CLASSES) * 4
+    """Return the bytes of the classes of nodes, and of what is taken by them, of two batches. ``resident``: nodes in memory."""
+    queries, negatives = 2 * largest_batch(config), prod(negatives_shape(config, resident))
+    return 2 * (queries * 4 * (1 + 2 * CLASSES) + negatives * (8 + 12 * CLASSES))

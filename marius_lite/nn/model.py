@@ -18,11 +18,11 @@ from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.nn.losses import LOSSES, Loss, Softmax
-from marius_lite.nn.scoring import Compared, SideGrads, SideScoring, joined, scores, with_meetings, without_meetings
+from marius_lite.nn.scoring import Compared, SideGrads, SideScoring, joined, scores
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import DeviceBatch, Pairs, SampledBatch, one_after_another
+from marius_lite.types import DeviceBatch, Pairs, SampledBatch, both_sides, one_after_another
 
 Entry = TypeVar("Entry")
 Ids = TypeVar("Ids", npt.NDArray[np.int64], Tensor)
@@ -137,7 +137,7 @@ class LinkPredictionModel(torch.nn.Module):
         ends = self._dropped("ends", batch.ends)
         asked = [self._ask(sides, batch.rel, ends) for sides in self._asked_together(sampled.sides)]
         negatives = self._dropped("neg", batch.negatives).flatten(0, 1)
-        grads = self._scored(sampled, self._compared(sampled, asked, ends), negatives)
+        grads = self._scoring(self._compared(sampled, asked, ends), negatives)
         d_ends, d_relations = self._answer(asked, grads)
         if self.objective.relation_weight:
             d_table = self._predict_relations(batch, ends, d_ends, d_relations)
@@ -186,13 +186,8 @@ class LinkPredictionModel(torch.nn.Module):
             return [Compared(*each) for each in given]
         left_out = one_after_another(sampled.left_out, sampled.edges.size) if sampled.left_out else None
         query = joined([each.query.detach() for each in asked])
-        return [Compared(query, torch.cat(answers[: len(queries)]), left_out)]
-
-    def _scored(self, sampled: SampledBatch, compared: list[Compared], negatives: Tensor) -> SideGrads:
-        """Compare with the negatives (chunks of all sides, k, dim)."""
-        if sampled.meetings is None:
-            return self._scoring(compared, negatives)
-        return without_meetings(self._scoring(*with_meetings(compared, negatives, sampled.meetings)), negatives.shape[-1])
+        correction = both_sides(sampled.corrections) if sampled.corrections else None
+        return [Compared(query, torch.cat(answers[: len(queries)]), left_out, correction)]
 
     def _answer(self, asked: list[_Asked], grads: SideGrads) -> tuple[Tensor, Tensor]:
         """Turn the gradients of queries and positives into those of both ends, (2n, dim), and of the relations' rows, in order.
@@ -248,7 +243,7 @@ class LinkPredictionModel(torch.nn.Module):
 
     def repeats(self, sampled: SampledBatch) -> bool:
         """Return whether a device does the same for all batches like this one, but for the numbers that arrive with them."""
-        named = sampled.left_out or sampled.corrections or sampled.meetings or self.objective.relation_weight
+        named = sampled.left_out or sampled.corrections or self.objective.relation_weight
         return not (named or self._draws or self.encoder is not None)
 
     @property

@@ -8,18 +8,19 @@ one it takes. All else is computed by torch, a tile of scores at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from marius_lite._native import shared_loss, shared_loss_ways
 from marius_lite.config.memory import CPU_TILE, DEVICE_TILE, TILE_QUERIES
 from marius_lite.nn.losses import Loss
 from marius_lite.nn.similarities import Inner, Similarity
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Correction, Meetings, Pairs, one_after_another
+from marius_lite.types import Correction, Pairs, one_after_another
 
 TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: enough for a fast product, however many candidates there are."""
@@ -115,7 +116,7 @@ class SideScoring:
             negatives.contiguous().numpy(),
             left_out.edges,
             left_out.columns,
-            (correction.answers, correction.negatives) if correction else None,
+            correction.parts() if correction else None,
             losses.numpy(),
             out.query.numpy(),
             out.positive.numpy(),
@@ -137,18 +138,16 @@ def score_in_tiles(
     per_side = chunks // len(sides)
     size = -(-edges // per_side)
     query, positive = joined([side.query for side in sides]), joined([side.positive for side in sides])
-    taken = _taken(sides, query.device)
+    taken = _Taken([side.correction for side in sides if side.correction], size, query.device)
     hidden = _Hidden(sides, per_side * size, query.device) if any(side.left_out for side in sides) else None
     own = similarity.pairs(query, positive)
-    if taken:
-        own -= taken[0]
+    taken.from_answers(own)
     own = _padded(own, len(sides), per_side * size)
     asked = _padded(query, len(sides), per_side * size).view(chunks, size, dim)
     d_asked, d_negatives, losses = torch.empty_like(asked), torch.zeros_like(negatives), torch.empty_like(own)
     for tile in _tiles(chunks, size, tile_rows(similarity, count, dim, query.is_cuda), together=query.is_cuda):
         scores = similarity.tile(asked[tile.chunks, tile.rows], negatives[tile.chunks], workspace)
-        if taken:
-            scores -= taken[1][tile.chunks, None]
+        taken.from_tile(scores, tile)
         flat = scores.view(-1, count)
         if hidden:
             hidden.hide(flat, tile.edges)
@@ -169,39 +168,34 @@ def score_in_tiles(
     return SideGrads(total, d_query, d_positive, d_negatives)
 
 
-def _taken(sides: Sequence[Compared], device: torch.device) -> list[Tensor] | None:
-    """Return what is subtracted from the scores of all answers, and of all negatives by chunk; None for nothing."""
-    given = [side.correction for side in sides if side.correction]
-    if not given:
-        return None
-    joined = (np.concatenate(arrays) for arrays in zip(*((each.answers, each.negatives) for each in given)))
-    return [torch.from_numpy(array).to(device) for array in joined]
+class _Taken:
+    """Subtracts what the ``corrections`` of all sides, or none, say of answers and of negatives. ``size``: queries of a chunk."""
 
+    def __init__(self, corrections: Sequence[Correction], size: int, device: torch.device):
+        sides = len(corrections)
+        self._answers = self._negatives = self._classes = self._by_query = None
+        if not corrections:
+            return
+        self._answers = joined([torch.from_numpy(each.answers) for each in corrections]).to(device)
+        if given := [torch.from_numpy(each.negatives) for each in corrections if each.negatives is not None]:
+            self._negatives = joined(given).to(device)
+        if known := [each.by_class for each in corrections if each.by_class]:
+            classes = joined([torch.from_numpy(each.classes) for each in known])
+            by_query = joined([torch.from_numpy(each.taken).T for each in known]).to(device)
+            self._classes = one_hot(classes, by_query.shape[1]).to(device, torch.float32).transpose(1, 2)
+            self._by_query = _padded(by_query, sides, len(classes) // sides * size).view(len(classes), size, -1)
 
-def with_meetings(sides: Sequence[Compared], negatives: Tensor, meetings: Meetings) -> tuple[list[Compared], Tensor]:
-    """Return what is compared, and the negatives (chunks of all sides, k, dim), with as many numbers more as there are classes.
+    def from_answers(self, scores: Tensor) -> None:
+        """Change the scores of all sides' answers, without those that only fill chunks."""
+        if self._answers is not None:
+            scores -= self._answers
 
-    So native code, which sees inner products, adds what ``meetings`` say: a query has the row of the table of its class behind
-    its numbers, an answer or a negative a 1 in the place of its class. ``sides``: of queries about sources, then of queries about
-    destinations, or of both in turn.
-    """
-    table = torch.from_numpy(meetings.table).to(negatives.device)
-    known, apart = torch.from_numpy(meetings.ends).to(negatives.device), torch.from_numpy(meetings.negatives)
-    answers = torch.cat(known.chunk(2)[::-1])
-    ones = torch.eye(len(table), device=negatives.device)
-    result, start = [], 0
-    for side in sides:
-        rows = slice(start, start + len(side.query))
-        query, positive = torch.cat([side.query, table[known[rows]]], 1), torch.cat([side.positive, ones[answers[rows]]], 1)
-        result.append(replace(side, query=query, positive=positive))
-        start = rows.stop
-    return result, torch.cat([negatives, ones[apart.to(negatives.device).view(negatives.shape[:2])]], 2)
-
-
-def without_meetings(grads: SideGrads, dim: int) -> SideGrads:
-    """Return the gradients of the first ``dim`` numbers, those that rows have."""
-    query, positive, negatives = (each[..., :dim].contiguous() for each in (grads.query, grads.positive, grads.negatives))
-    return SideGrads(grads.loss, query, positive, negatives)
+    def from_tile(self, scores: Tensor, tile: _Tile) -> None:
+        """Change the scores (chunks, queries, negatives) of a tile."""
+        if self._negatives is not None:
+            scores -= self._negatives[tile.chunks, None]
+        if self._classes is not None and self._by_query is not None:  # the product picks each one's class
+            scores.baddbmm_(self._by_query[tile.chunks, tile.rows], self._classes[tile.chunks], alpha=-1)
 
 
 def joined(tensors: Sequence[Tensor]) -> Tensor:

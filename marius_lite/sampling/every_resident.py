@@ -32,4 +32,4 @@ class EveryResident:
         if self.mask_self:
             left_out = with_selves(left_out, edges, negatives)
         seed = seed_for(self.run_seed, "dropout", edges.epoch, edges.step, edges.index)
-        return SampledBatch(edges, negatives, seed, True, left_out, meetings=resident.met(edges, negatives))
+        return SampledBatch(edges, negatives, seed, True, left_out, resident.corrections(edges, negatives))

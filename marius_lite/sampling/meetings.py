@@ -1,11 +1,11 @@
-"""Say how often the partitions of a step meet, so that scores can be corrected for it: see `nn.scoring.with_meetings`.
+"""Say how often the partitions of a step meet, so that scores can be corrected for it.
 
 Two partitions meet in each step in which both are resident. Their edges are trained in one of these steps, but in all of them
 their nodes are among the negatives of each other. A partition meets itself whenever it is resident, most others once in an epoch.
 So models learn that answers are seldom in the query's own partition, which is wrong: partitions are drawn at random.
 
-Where partitions meet n times in an epoch, a step where they do so trains 1 / n of their edges, in the mean. With log(1 / n)
-added to the scores of each with the other, of answers as of negatives, the loss is that of an answer among all that the step has.
+Where partitions meet n times in an epoch, a step where they do so trains 1 / n of their edges, in the mean. With log(n) taken
+from the scores of each with the other, of answers as of negatives, the loss is that of an answer among all that the step has.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from marius_lite.types import EpochPlan
 class StepMeetings:
     """Of a step. Partitions that meet all others equally often are of one class.
 
-    ``classes``: that of each resident partition, in their order, int64. ``table``: see `types.Meetings`.
+    ``classes``: that of each resident partition, in their order, int64. ``taken``: what is
+    subtracted from the score of a node of class i with one of class j, float32 (classes, classes), symmetric.
     """
 
     classes: npt.NDArray[np.int64]
-    table: npt.NDArray[np.float32]
+    taken: npt.NDArray[np.float32]
 
 
 class PlannedMeetings:
@@ -51,4 +52,4 @@ class PlannedMeetings:
         rows, first, classes = np.unique(self._counts[np.ix_(resident, resident)], axis=0, return_index=True, return_inverse=True)
         if len(rows) == 1:
             return None
-        return StepMeetings(classes.reshape(-1).astype(np.int64), -np.log(rows[:, first]).astype(np.float32))
+        return StepMeetings(classes.reshape(-1).astype(np.int64), np.log(rows[:, first]).astype(np.float32))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from marius_lite.sampling.known import known_among, with_selves
 from marius_lite.sampling.meetings import StepMeetings
 from marius_lite.seeds import generator_for, integers_for, seed_for
-from marius_lite.types import Correction, EdgeBatch, Meetings, Rows, SampledBatch
+from marius_lite.types import ClassCorrection, Correction, EdgeBatch, Rows, SampledBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,23 @@ class ResidentNodes:
         found: Rows = order[np.searchsorted(self.base_rows, rows, "right", sorter=order) - 1]
         return found
 
-    def met(self, edges: EdgeBatch, negatives: Rows) -> Meetings | None:
-        """What is added to the scores of a batch, or None. ``negatives``: of any shape."""
-        if self.meetings is None:
-            return None
-        each = self.meetings.classes
-        ends = np.concatenate([edges.src, edges.dst])
-        return Meetings(each[self.partition_at(ends)], each[self.partition_at(negatives)], self.meetings.table)
+    def corrections(self, edges: EdgeBatch, negatives: Rows) -> tuple[Correction, ...]:
+        """What is subtracted from the scores of each side of a batch, or nothing. ``negatives``: (sides, chunks, count), or
+        (1, chunks, count) for both sides."""
+        if self.log_q is None and self.meetings is None:
+            return ()
+        ends = (edges.src, edges.dst)
+        return tuple(self._correction(side, ends[side], ends[1 - side], negatives[side % len(negatives)]) for side in range(2))
+
+    def _correction(self, side: int, asked: Rows, answers: Rows, negatives: Rows) -> Correction:
+        taken, each, by_class = np.zeros(len(asked), np.float32), None, None
+        if self.log_q is not None:
+            taken, each = self.log_q[side, answers], self.log_q[side, negatives]
+        if self.meetings is not None:
+            queries, known, drawn = (self.meetings.classes[self.partition_at(rows)] for rows in (asked, answers, negatives))
+            taken = taken + self.meetings.taken[queries, known]
+            by_class = ClassCorrection(drawn, np.take(self.meetings.taken, queries, axis=1))
+        return Correction(taken, each, by_class)
 
     def places(self, rows: Rows) -> Rows:
         """The indices of these rows in `rows`."""
@@ -95,21 +105,12 @@ class NegativeSampler:
         left_out = known_among(edges, negatives) if self.mask_known else ()
         if self.mask_self:
             left_out = with_selves(left_out, edges, negatives)
-        corrections = (
-            ()
-            if resident.log_q is None
-            else tuple(
-                Correction(resident.log_q[side, answers], resident.log_q[side, negatives[side]])
-                for side, answers in enumerate((edges.dst, edges.src))
-            )
-        )
         return SampledBatch(
             edges,
             negatives,
             seed_for(self.run_seed, "dropout", *place),
             left_out=left_out,
-            corrections=corrections,
-            meetings=resident.met(edges, negatives),
+            corrections=resident.corrections(edges, negatives),
         )
 
     def _with_own(self, edges: EdgeBatch, resident: ResidentNodes) -> npt.NDArray[np.int64]:

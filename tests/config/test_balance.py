@@ -31,6 +31,6 @@ def test_memory_is_counted_out_of_core_alone():
         return resolve(load(sets=[*sets, "model.dim=50"]), GRAPH)[1].workspace
 
     more = workspace(OUT_OF_CORE, "negatives.balance=true") - workspace(OUT_OF_CORE, "negatives.balance=false")
-    compared = 4 * 15_000 + 2 * 10 * 1000  # queries and answers of both sides, negatives
-    assert more == 2 * compared * 52 * 4
+    queries, negatives = 2 * 15_000, 2 * 10 * 1000
+    assert more == 2 * (queries * 20 + negatives * 32)
     assert workspace("negatives.balance=true") == workspace("negatives.balance=false")

@@ -32,21 +32,24 @@ struct Shape {
     std::int64_t queries, chunks, count, dim;
 };
 
+constexpr std::int64_t classes = 3;
+
 struct Case {
     Shape shape;
-    std::vector<float> query, positive, candidates, positive_corrections, corrections;
-    std::vector<std::int64_t> hidden_queries, hidden_candidates;
+    std::vector<float> query, positive, candidates, positive_corrections, corrections, taken;
+    std::vector<std::int64_t> hidden_queries, hidden_candidates, class_of;
     std::vector<float> losses, d_query, d_positive, d_candidates;
 
     Case(const Shape& given, float spread, std::int64_t hide_every, bool corrects = false) : shape(given) {
         const auto [n, chunks, k, d] = given;
         query.resize(n * d), positive.resize(n * d), candidates.resize(chunks * k * d);
         losses.resize(n), d_query.assign(n * d, 9.0f), d_positive.assign(n * d, 9.0f), d_candidates.assign(chunks * k * d, 9.0f);
-        if (corrects) positive_corrections.resize(n), corrections.resize(chunks * k);
+        if (corrects) positive_corrections.resize(n), corrections.resize(chunks * k), taken.resize(classes * n);
         std::mt19937_64 random(n * 1000003 + k * 1009 + d);
         std::normal_distribution<float> normal(0, spread);
-        for (auto* numbers : {&query, &positive, &candidates, &positive_corrections, &corrections})
+        for (auto* numbers : {&query, &positive, &candidates, &positive_corrections, &corrections, &taken})
             for (float& number : *numbers) number = normal(random);
+        for (std::int64_t j = 0; corrects && j < chunks * k; ++j) class_of.push_back(random() % classes);
         for (std::int64_t pair = 0; hide_every > 0 && pair < n * k; pair += hide_every) {
             hidden_queries.push_back(pair / k);
             hidden_candidates.push_back(pair % k);
@@ -59,7 +62,8 @@ struct Case {
         const bool corrects = !corrections.empty();
         shared_loss({query.data(), positive.data(), shape.queries, candidates.data(), shape.chunks, shape.count, shape.dim,
                      hidden_queries.data(), hidden_candidates.data(), static_cast<std::int64_t>(hidden_queries.size()),
-                     corrects ? positive_corrections.data() : nullptr, corrects ? corrections.data() : nullptr, terms},
+                     corrects ? positive_corrections.data() : nullptr, corrects ? corrections.data() : nullptr,
+                     corrects ? ClassCorrection{class_of.data(), taken.data(), shape.queries} : ClassCorrection{}, terms},
                     {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}, way, threads);
     }
 };
@@ -90,7 +94,8 @@ void check_against_definition(const SharedLossWay& way, const Shape& shape, floa
         double highest = positive;
         for (std::int64_t j = 0; j < k; ++j) {
             if (hidden.count({i, j})) continue;
-            scores[j] = corrects ? -one.corrections[first + j] : 0.0;
+            if (corrects) scores[j] = -one.corrections[first + j] - one.taken[one.class_of[first + j] * n + i];
+            else scores[j] = 0.0;
             for (std::int64_t e = 0; e < d; ++e)
                 scores[j] += number(one.query[i * d + e]) * number(one.candidates[(first + j) * d + e]);
             highest = std::max(highest, scores[j]);

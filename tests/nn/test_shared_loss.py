@@ -14,7 +14,7 @@ from marius_lite.nn.losses import Logistic, Margin, Softmax
 from marius_lite.nn.scoring import Compared, SideScoring, suits, usable_ways
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Correction, Pairs
+from marius_lite.types import ClassCorrection, Correction, Pairs
 
 WAYS = {name: rounds for name, rounds, _ in shared_loss_ways()}
 EVERY_LOSS = [name for name, _, every in shared_loss_ways() if every]
@@ -57,6 +57,8 @@ def expected(tensors, pairs=None, correction=None, loss=SOFTMAX):
     if correction:
         own = own - torch.from_numpy(correction.answers)
         scores = scores - torch.from_numpy(correction.negatives)[chunk_of]
+        by_class = correction.by_class
+        scores = scores - torch.from_numpy(by_class.taken[by_class.classes[chunk_of], np.arange(len(query))[:, None]])
     if pairs:
         hidden = torch.zeros(scores.shape, dtype=torch.bool)
         hidden[pairs.edges, pairs.columns] = True
@@ -108,8 +110,9 @@ def test_gradients_are_those_of_autograd(way, loss, seed, queries, chunks, count
     random = np.random.default_rng(seed)
     edges = np.sort(random.integers(queries, size=2 * queries)) if hides else None
     pairs = Pairs(edges, random.integers(count, size=2 * queries)) if hides else None
-    sizes = (queries,), (chunks, count)
-    correction = Correction(*(random.standard_normal(size).astype(np.float32) for size in sizes)) if corrects else None
+    taken = [random.standard_normal(size).astype(np.float32) for size in ((queries,), (chunks, count), (3, queries))]
+    by_class = ClassCorrection(random.integers(3, size=(chunks, count)), taken[2])
+    correction = Correction(*taken[:2], by_class) if corrects else None
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -233,7 +236,13 @@ def test_what_does_not_fit_is_refused(way):
     with pytest.raises(ValueError, match="as many columns"):
         call(candidates=np.zeros((1, 5, 3), np.float32))
     with pytest.raises(ValueError, match="one for each query"):
-        call(corrections=(row[:2], candidates[..., 0]))
+        call(corrections=(row[:2], candidates[..., 0], None))
+    classes, taken = np.zeros((1, 5), np.int64), np.zeros((2, 3), np.float32)
+    call(corrections=(row, None, (classes, taken)))
+    with pytest.raises(ValueError, match="a class for each candidate"):
+        call(corrections=(row, None, (classes[:, :4], taken)))
+    with pytest.raises(ValueError, match="among those"):
+        call(corrections=(row, None, (classes + 2, taken)))
     with pytest.raises(ValueError, match="has no way"):
         call(name="abacus")
     with pytest.raises(ValueError, match="no loss"):

@@ -20,14 +20,14 @@ def test_the_chances_of_each_pair_add_up_to_one_in_an_epoch(ordering, partitions
     for step in plan.steps:
         found = meetings.of(5, step.index)
         assert found is not None
-        chances[np.ix_(step.resident, step.resident)] += np.exp(found.table[np.ix_(found.classes, found.classes)])
+        chances[np.ix_(step.resident, step.resident)] += np.exp(-found.taken[np.ix_(found.classes, found.classes)])
     np.testing.assert_allclose(chances, 1, rtol=1e-5)
 
 
 def test_partitions_that_move_together_are_of_one_class():
     found = planned("comet", 16, 4).of(0, 0)
     assert sorted(found.classes.tolist()) == [0, 0, 1, 1]
-    np.testing.assert_allclose(np.exp(found.table), [[1 / 7, 1], [1, 1 / 7]], rtol=1e-5)
+    np.testing.assert_allclose(np.exp(found.taken), [[7, 1], [1, 7]], rtol=1e-5)
 
 
 def test_nothing_is_corrected_where_all_partitions_meet_once():
@@ -35,10 +35,13 @@ def test_nothing_is_corrected_where_all_partitions_meet_once():
 
 
 def test_a_batch_knows_the_classes_of_its_nodes_wherever_their_partitions_lie():
-    step = StepMeetings(np.array([1, 0, 1]), np.log(np.array([[1, 2], [2, 1]], np.float32)))
+    step = StepMeetings(np.array([1, 0, 1]), np.log(np.array([[1, 2], [2, 3]], np.float32)))
     resident = ResidentNodes((0, 1, 2), 25, 10, np.array([300, 100, 700]), meetings=step)
     edges = EdgeBatch(1, 2, 3, np.array([305, 100]), np.array([704, 109]), np.zeros(2, np.int64))
     batch = NegativeSampler(20, 3, 0, 0).sample(edges, resident)
-    assert batch.meetings.ends.tolist() == [1, 0, 1, 0]
-    assert (batch.meetings.negatives == np.where((batch.negatives >= 100) & (batch.negatives < 110), 0, 1)).all()
-    assert batch.meetings.table is step.table
+    classes = np.where((batch.negatives >= 100) & (batch.negatives < 110), 0, 1)
+    for side, queries in enumerate(([1, 0], [1, 0])):
+        correction = batch.corrections[side]
+        assert correction.answers.tolist() == step.taken[[1, 0], [1, 0]].tolist()
+        assert (correction.by_class.classes == classes[side]).all()
+        assert (correction.by_class.taken == step.taken[:, queries]).all()
