@@ -39,9 +39,6 @@ class Toy:
     def make_model(self, dataset, config, trains):
         return ToyModel(config.model.dim)
 
-    def input_dropout(self, config):
-        return 0.0
-
     def loads(self, dataset, config):
         return []
 

@@ -199,6 +199,9 @@ def config_of(run: RunFolder, record: dict[str, Any]) -> Config:
     for section, before in BEFORE_THERE_WAS_A_CHOICE.items():
         if isinstance(config, dict) and isinstance(config.get(section), dict):
             config[section] = {**before, **config[section]}
+    model = config.get("model") if isinstance(config, dict) else None
+    if isinstance(model, dict):  # the input lost as many numbers as all layers did
+        model.setdefault("input_dropout", model.get("dropout", 0.0) if config.get("task") == "node_classification" else 0.0)
     return check(config, str(run.config_file))
 
 

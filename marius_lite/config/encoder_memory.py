@@ -73,6 +73,12 @@ def uniform(config: Config) -> bool:
     return not config.sampling.weighted and all(isinstance(fanout, int) for fanout in fanouts_of(config))
 
 
+def drops(config: Config) -> bool:
+    """Return whether numbers of the input may be set to zero. It need not be resolved."""
+    asked = config.model.input_dropout
+    return config.model.dropout > 0 if asked == "auto" else asked > 0
+
+
 def may_leave_out(config: Config) -> bool:
     """Return whether batches leave sampled edges out, see `config.edge_dropout`. It need not be resolved."""
     asked = config.sampling.edge_dropout
@@ -146,9 +152,7 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
     """
     nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     model, width, edges = config.model, sizes.in_width, sum(drawn)
-    copies = (
-        config.training.staleness + sizes.tables + (model.normalize_features is not False) + 2 * ((model.dropout > 0) + learned)
-    )
+    copies = config.training.staleness + sizes.tables + (model.normalize_features is not False) + 2 * (drops(config) + learned)
     rows = width * copies * nodes[-1]
     if model.encoder in SUMMING:
         rows += width * (3 + 2 * learned) * nodes[-2] + 2 * nodes[-1] * min([*model.layers, sizes.out_width][0], width)

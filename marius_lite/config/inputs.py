@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from marius_lite.config.directions import listed_relations
 from marius_lite.config.facts import Facts
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
+
+FEW_COLUMNS = 0.1
+"""Columns for each training node below which none is set to zero."""
 
 
 def inputs_of(config: Config, facts: Facts) -> str:
@@ -32,6 +36,22 @@ def input_width(config: Config, facts: Facts) -> int:
     """Return how many numbers a node has in the encoder's input."""
     inputs = inputs_of(config, facts)
     return (facts.feature_width if inputs != "embeddings" else 0) + (config.model.dim if inputs != "features" else 0)
+
+
+def input_dropout(config: Config, facts: Facts) -> float:
+    """Return the share of an encoder's input numbers that training sets to zero. 0 for links: the model drops what encoders give.
+
+    Setting a share p of the columns to zero acts as ridge regression whose penalty is p / (1 - p) of their variance (Wager, Wang,
+    Liang, NeurIPS 2013). With as much noise as signal the best penalty is columns / training nodes, where the neighbours of each
+    hop add columns of their own. With far fewer columns, half of the input set to zero only blurs it.
+    """
+    asked, nodes = config.model.input_dropout, facts.nodes_to_classify
+    if nodes is None or asked != "auto":
+        return 0.0 if asked == "auto" else asked
+    apart = listed_relations(config, facts.relations) if config.model.encoder == "rgcn" else 1
+    columns = facts.feature_width * (1 + config.convolutions * apart)
+    few = inputs_of(config, facts) == "features" and columns < FEW_COLUMNS * nodes.training
+    return 0.0 if few else config.model.dropout
 
 
 def tables(config: Config, facts: Facts) -> int:

@@ -53,7 +53,14 @@ def of_layer(config: Config, layer: int) -> Config:
     if not last:
         training |= {"epochs": first_epoch(config, layer + 1), "early_stopping": 0}
     changes = {
-        "model": {"layers": (), "normalize_features": False, "inputs": "features", "weight_unit": 0.0, "directions": "in"},
+        "model": {
+            "layers": (),
+            "normalize_features": False,
+            "inputs": "features",
+            "weight_unit": 0.0,
+            "directions": "in",
+            "input_dropout": config.model.dropout if layer else config.model.input_dropout,
+        },
         "sampling": {"fanouts": (0,), "device": "cpu", "lists": "memory"},
         "training": training,
     }

@@ -111,6 +111,12 @@ class ModelSection(Section):
         0.0,
         description="share of the numbers that are set to zero while training, in gathered rows and between an encoder's layers",
     )
+    input_dropout: Annotated[float, Field(ge=0.0, lt=1.0)] | Auto = Field(
+        "auto",
+        description="share of the numbers of an encoder's input that are set to zero while training classes of nodes. auto: as "
+        "many as `model.dropout`, so that they are not learned by heart; none where the features of a node and of its neighbours "
+        "of each hop are fewer columns than a tenth of the training nodes: a few are seen as they are",
+    )
     normalize_features: bool | Literal["columns"] = Field(
         False,
         description="true: divide each node's features by the sum of their magnitudes, as for counts of words; columns: subtract "

@@ -103,6 +103,11 @@ def _rules(config: Config) -> Rules:
             f"`optimizer.dense.weight_decay` must be one number, or one for each of the {len(model.layers) + 1} layers",
         ),
         (
+            model.input_dropout not in ("auto", 0) and (config.task != "node_classification" or model.encoder == "none"),
+            f"`model.input_dropout` is {model.input_dropout}, but `task` is {config.task} and `model.encoder` {model.encoder}: "
+            "it is for encoders of nodes to classify, `model.dropout` sets numbers to zero elsewhere",
+        ),
+        (
             model.directions != "in" and model.encoder == "none",
             f"`model.directions` is {model.directions}, but `model.encoder` is none: nodes have no neighbours, remove it",
         ),

@@ -93,7 +93,7 @@ def batch_times(dataset: Dataset, config: Config, memory: MemoryPlan, model: Any
     task, stored = task_of(config), dataset.features
     assert stored is not None
     rows = BorrowedRows(stored, dataset.partitioning, int(config.training.threads))
-    representation = represent(rows, None, dataset, config, model.encoder, task.input_dropout(config))
+    representation = represent(rows, None, dataset, config, model.encoder, float(config.model.input_dropout))
     learning = task.learning(Setting(dataset, config, memory, folder), rows, representation, model)
     work = Work(config, plans_of(dataset, config), learning, representation, dense_optimizer(config, model))
     with closing(work), products_in(config.training.precision):

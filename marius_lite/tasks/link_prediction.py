@@ -67,9 +67,6 @@ class LinkPrediction:
     def make_model(self, dataset: Dataset, config: Config, trains: bool) -> LinkPredictionModel:
         return make_model(dataset, config)
 
-    def input_dropout(self, config: Config) -> float:
-        return 0.0  # the model drops numbers of what the encoder gives
-
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         nodes = resident(facts_of(dataset, config, cuda=True), int(config.storage.capacity)).nodes
         return expected_loads(

@@ -47,9 +47,6 @@ class NodeClassification:
     def make_model(self, dataset: Dataset, config: Config, trains: bool) -> NodeClassifier:
         return make_classifier(dataset, config, trains)
 
-    def input_dropout(self, config: Config) -> float:
-        return config.model.dropout
-
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         facts, training = facts_of(dataset, config, cuda=True), training_nodes(dataset)
         sizes = NodePlanning().encoder_sizes(config, facts, int(config.storage.capacity))

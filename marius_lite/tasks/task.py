@@ -118,9 +118,6 @@ class Task(Protocol):
         Its weights are trained and kept, those of its ``encoder`` (None where it has none) among them.
         """
 
-    def input_dropout(self, config: Config) -> float:
-        """Return the share of an encoder's input numbers that training sets to zero."""
-
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         """Return how many rows the steps of the first epoch touch."""
 

@@ -192,6 +192,35 @@ def roles(seed: int) -> Nodes:
     return Nodes(np.stack([source, target], 1), x, y, np.split(rng.permutation(nodes), [900, 1500]))
 
 
+def mean_of_neighbours(edges: Array, rows: Array) -> Array:
+    """The means over both directions of edges; 0 without any."""
+    sums, counts = np.zeros_like(rows), np.zeros(len(rows))
+    for ends, others in (edges.T, edges.T[::-1]):
+        np.add.at(sums, ends, rows[others])
+        np.add.at(counts, ends, 1)
+    return sums / np.maximum(counts, 1)[:, None]
+
+
+def bins(seed: int) -> Nodes:
+    """A number is a sum of a node's 12 measurements and of its neighbours' means; the class is its bin of five."""
+    rng, nodes = np.random.default_rng(seed), 3000
+    edges = rng.integers(nodes, size=(4 * nodes, 2))
+    x = rng.normal(size=(nodes, 12))
+    number = 0.6 * x @ rng.normal(size=12) + 2 * mean_of_neighbours(edges, x) @ rng.normal(size=12) + 0.3 * rng.normal(size=nodes)
+    y = np.searchsorted(np.quantile(number, [0.2, 0.4, 0.6, 0.8]), number)
+    return Nodes(edges, x.astype(np.float32), y, np.split(rng.permutation(nodes), [900, 1500]))
+
+
+def averages(seed: int) -> Nodes:
+    """The class is the largest of four sums of means over two hops of 16 measurements."""
+    rng, nodes = np.random.default_rng(seed), 2500
+    edges = rng.integers(nodes, size=(3 * nodes, 2))
+    x = rng.normal(size=(nodes, 16))
+    means = mean_of_neighbours(edges, mean_of_neighbours(edges, x))
+    y = (means / means.std(0) @ rng.normal(size=(16, 4))).argmax(1)
+    return Nodes(edges, x.astype(np.float32), y, np.split(rng.permutation(nodes), [700, 1200]))
+
+
 NODES: dict[str, Callable[[int], Nodes]] = {
     "strong": lambda seed: classed(seed, signal=3.0),
     "weak": lambda seed: classed(seed, signal=1.0),
@@ -219,4 +248,6 @@ NODES: dict[str, Callable[[int], Nodes]] = {
     "distances": distances,
     "any-weight": any_weight,
     "much": lambda seed: classed(seed, signal=4.0, same=0.25),
+    "bins": bins,
+    "averages": averages,
 }
