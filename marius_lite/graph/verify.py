@@ -23,6 +23,7 @@ from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.holes import HOLES, Holes
 from marius_lite.graph.manifest import training_partitions
 from marius_lite.graph.node_columns import NODE_SPLITS
+from marius_lite.graph.report import REPORT, read_report
 from marius_lite.graph.verify_counts import counted_bytes, verify_counts
 from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
 from marius_lite.progress_bar import progress_bar
@@ -96,6 +97,8 @@ def _verify_layout(dataset: DatasetFolder) -> None:
     training = training_partitions(manifest.node_split, manifest.training, partitioning)
     if manifest.training_partitions != training:
         raise damaged(root, f"training_partitions is {manifest.training_partitions}, {training} hold the training nodes")
+    if (report := dataset.path / REPORT).exists() and not read_report(dataset.path):
+        raise damaged(report, "its bytes are not those that were written, so what is known of leaks between splits is lost")
 
 
 class _EdgeCheck:

@@ -167,3 +167,13 @@ def test_a_bar_of_weighted_edges(sound, tmp_path, monkeypatch):
     monkeypatch.setattr(verify, "progress_bar", lambda *given: bars.append(progress_bar(*given)) or bars[-1])
     weighted.verify()
     assert bars[0].n == bars[0].total
+
+
+def test_a_changed_report_is_damage_and_a_missing_one_is_not(sound, tmp_path):
+    shutil.copytree(sound / "edges", tmp_path / "d")
+    report = tmp_path / "d" / "report.json"
+    report.write_text(report.read_text().replace("1", "2", 1))
+    with pytest.raises(UserError, match=r"report.json: its bytes are not those that were written.*preprocess"):
+        Dataset.open(tmp_path / "d").verify()
+    report.unlink()
+    Dataset.open(tmp_path / "d").verify()
