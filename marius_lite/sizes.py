@@ -15,7 +15,7 @@ def parse_bytes(text: object) -> int:
         if not isinstance(text, (str, float)):
             raise ValueError
         # Texts such as 1e9, which YAML does not take for numbers, are no sizes to pydantic.
-        size = int(float(text)) if _is_number(text) else int(TypeAdapter(ByteSize).validate_python(text))
+        size = int(float(text)) if is_number(text) else int(TypeAdapter(ByteSize).validate_python(text))
         if size < 0:
             raise ValueError
         return size
@@ -25,7 +25,8 @@ def parse_bytes(text: object) -> int:
         ) from None
 
 
-def _is_number(text: str | float) -> bool:
+def is_number(text: str | float) -> bool:
+    """Return whether Python takes a text for a number."""
     try:
         float(text)
     except ValueError:

@@ -12,6 +12,7 @@ from marius_lite.preprocess.option_texts import WHITESPACE
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.roles import FindRoles, find_roles, left_out
 from marius_lite.preprocess.readers.shape import NUMBER, PLAIN_INT, Layout, LineShape, SpacedShape
+from marius_lite.sizes import is_number
 
 DELIMITERS = ("\t", ",", ";", "|", " ")
 IDS = ("src", "dst", "id")
@@ -69,17 +70,9 @@ def _above_numbers(lines: list[str], shape: LineShape, roles: Mapping[str, int])
     rows = [row for row in (fields_of(shape, line) for line in lines) if len(row) > max(roles.values())]
     for place in (roles[role] for role in VALUES if role in roles):
         first, *others = (row[place].strip() for row in rows)
-        if first and not _is_number(first) and others and all(map(_is_number, others)):
+        if first and not is_number(first) and others and all(map(is_number, others)):
             return True
     return False
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _all_plain(lines: list[str], shape: LineShape, fields: int, ends: tuple[int, ...]) -> bool | None:

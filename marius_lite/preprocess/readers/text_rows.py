@@ -23,6 +23,7 @@ from marius_lite.preprocess.readers.arrays import checked_ids
 from marius_lite.preprocess.readers.column_rows import ColumnRows, rows_of
 from marius_lite.preprocess.readers.roles import NODE_IDS
 from marius_lite.preprocess.readers.source import ByteStream
+from marius_lite.sizes import is_number
 
 DELIMITERS = "\t;|, "
 NAMED = {"\t": "tab", " ": "space"}
@@ -173,10 +174,4 @@ class _Opened(io.RawIOBase):
 
 def _is_number(text: str) -> bool:
     """Whether a field is a number, or an empty place for one."""
-    if not (text := text.strip()):
-        return True
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return not text.strip() or is_number(text)
