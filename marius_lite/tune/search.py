@@ -11,7 +11,7 @@ FOLDER/trials.csv, .md     all trials
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -35,6 +35,8 @@ from marius_lite.tune.trial import Job, Outcome
 
 POLL = 0.5
 """Seconds between two looks at the clock."""
+LEAST_TRIALS = 8
+"""Trials that the first round's time is for, at least: else one that takes long leaves no time to search."""
 
 
 def tune_dataset(dataset: Path | str, folder: Path | str, **options: Any) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class Running:
     number: int
     job: Job
     process: ForkServerProcess
-    began: float = field(default_factory=time.monotonic)
+    began: float
     stopped: bool = False
 
 
@@ -139,7 +141,7 @@ class Tuning:
                     running.remove(one)
                     self._end(each, one)
                 for one in running:
-                    if over and not one.stopped:
+                    if not one.stopped and (over or self._had_its_part(each, one)):
                         one.stopped = True
                         one.process.terminate()  # it finishes its batch and saves a checkpoint
         finally:
@@ -147,6 +149,13 @@ class Tuning:
                 one.process.terminate()
             for one in running:
                 one.process.join()
+
+    def _had_its_part(self, each: Round, one: Running) -> bool:
+        """Return whether a trial has had an equal part of its round's time, and has come to a figure."""
+        if (whole := self._clock.limit) is None:
+            return False
+        part = whole / len(self.plan.rounds) * self.plan.options.processes / (self._most(each) or LEAST_TRIALS)
+        return time.monotonic() - one.began > part and trials.outcome(one.job, self.plan.metric).value is not None
 
     def _more(self, each: Round) -> bool:
         """Return whether a round has trials that have not begun."""
@@ -165,7 +174,7 @@ class Tuning:
             return []
         data = self._cores.get(each.edges, self.plan.dataset)
         job = Job(pinned(data.path), self._run(each, number), config)
-        return [Running(number, job, trials.start(job))]
+        return [Running(number, job, trials.start(job), time.monotonic())]
 
     def _end(self, each: Round, one: Running) -> None:
         """Note what came of a trial, and remove its run, unless it is the best of the last round."""

@@ -112,6 +112,46 @@ def test_by_time_every_round_has_trials(pretended, tiny_dataset, tmp_path):
     assert now[0] <= 900 + 90
 
 
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_by_time_a_slow_trial_has_its_part_and_a_figure(pretended, tiny_dataset, tmp_path, evaluated):
+    now = [0.0]
+    pretended.setattr("marius_lite.tune.clock.time.monotonic", lambda: now[0])
+
+    class Slow(pretended_trials.Ended):
+        told = 0.0
+
+        def __init__(self, run):
+            super().__init__()
+            self.lines = (run / "metrics.jsonl").read_text()
+            self.metrics = run / "metrics.jsonl"
+            self.metrics.write_text("")
+
+        def is_alive(self):
+            now[0] += 1
+            if now[0] == (10 if evaluated else 60):
+                self.metrics.write_text(self.lines)
+            return not self.told
+
+        def terminate(self):
+            self.told = now[0]
+
+    slow = []
+
+    def start(job):
+        ended = pretended_trials.start(job)
+        if slow:
+            now[0] += 30
+            return ended
+        slow.append(Slow(job.run))
+        return slow[0]
+
+    pretended.setattr("marius_lite.tune.trial.start", start)
+    result = tune_dataset(tiny_dataset, tmp_path / "t", seconds=900.0, sets=SETS, file="preset:kg")
+    assert slow[0].told == (38 if evaluated else 60)  # an eighth of a third, or its first evaluation
+    assert result["trials"][0] > 8
+    assert "cut" in table(tmp_path / "t")[0]["state"]
+
+
 def test_settings_that_contradict_each_other_fail_alone(pretended, tiny_dataset, tmp_path):
     space = tmp_path / "space.yaml"
     nothing = {"model.dim": [7, 8], **dict.fromkeys(["model.decoder", "loss.name", "model.dropout", "negatives.count"])}
