@@ -57,18 +57,19 @@ class ResidentNodes:
         (1, chunks, count) for both sides."""
         if self.log_q is None and self.meetings is None:
             return ()
-        ends = (edges.src, edges.dst)
-        return tuple(self._correction(side, ends[side], ends[1 - side], negatives[side % len(negatives)]) for side in range(2))
-
-    def _correction(self, side: int, asked: Rows, answers: Rows, negatives: Rows) -> Correction:
-        taken, each, by_class = np.zeros(len(asked), np.float32), None, None
-        if self.log_q is not None:
-            taken, each = self.log_q[side, answers], self.log_q[side, negatives]
-        if self.meetings is not None:
-            queries, known, drawn = (self.meetings.classes[self.partition_at(rows)] for rows in (asked, answers, negatives))
-            taken = taken + self.meetings.taken[queries, known]
-            by_class = ClassCorrection(drawn, np.take(self.meetings.taken, queries, axis=1))
-        return Correction(taken, each, by_class)
+        ends, met, classes = (edges.src, edges.dst), self.meetings, []
+        if met is not None:
+            classes = [met.classes[self.partition_at(rows)] for rows in (*ends, negatives)]
+        result = []
+        for side in range(2):
+            taken, each, by_class, of_side = np.zeros(edges.size, np.float32), None, None, side % len(negatives)
+            if self.log_q is not None:
+                taken, each = self.log_q[side, ends[1 - side]], self.log_q[side, negatives[of_side]]
+            if met is not None:
+                taken = taken + met.taken[classes[side], classes[1 - side]]
+                by_class = ClassCorrection(classes[2][of_side], np.take(met.taken, classes[side], axis=1))
+            result.append(Correction(taken, each, by_class))
+        return tuple(result)
 
     def places(self, rows: Rows) -> Rows:
         """The indices of these rows in `rows`."""

@@ -21,7 +21,7 @@ def fuzz(*arguments):
 
 
 def test_some_cases_of_all_areas():
-    """What a minute is enough for where nothing else runs; as many where something does."""
+    """What half a minute is enough for where nothing else runs; as many where something does."""
     done = fuzz("--cases", "60")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr.startswith("60 cases ")
