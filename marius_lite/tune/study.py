@@ -7,11 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from marius_lite import files
 from marius_lite.config.metric import LESS_IS_BETTER
 from marius_lite.errors import UserError
 from marius_lite.seeds import seed_for
 from marius_lite.tune.space import Choices, Space, Span
+from marius_lite.tune.step import step
 from marius_lite.tune.trial import Outcome
 
 if TYPE_CHECKING:
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 JOURNAL = "trials.journal"
 STARTUP = 10
-"""Trials that are drawn at random before others guide what is drawn."""
+"""Trials that end before TPE is guided by them: it draws at random until then."""
 
 
 class _Alone:
@@ -58,17 +61,23 @@ class Trials:
     def add(self, point: Mapping[str, Any], origin: int | None) -> None:
         """Add a trial to be run. ``origin``: the trial of the round before that it is of; a trial of it is added once."""
         if not any(trial.user_attrs.get("origin", -1) == origin for trial in self.all):
-            coded = {key: _code(self._space[key], value) for key, value in point.items()}
-            self._study.enqueue_trial(coded, user_attrs={"origin": origin})
+            self._enqueue(point, {"origin": origin})
+
+    def _enqueue(self, point: Mapping[str, Any], facts: dict[str, Any]) -> None:
+        coded = {key: _code(self._space[key], value) for key, value in point.items()}
+        self._study.enqueue_trial(coded, user_attrs=facts)
 
     def ask(self) -> tuple[int, dict[str, Any]]:
         """Return the number and the point of a trial that waits, or else of a new one. It counts as running from then on.
 
-        What is drawn depends on the seed, the trial's number and the trials that have ended. So a search that was killed draws
-        the same.
+        Every second new one is a step from the best so far. What is drawn depends on the seed, the trial's number and the trials
+        that have ended. So a search that was killed draws the same.
         """
         optuna = _optuna()
-        drawn = seed_for(self._seed, "tune", self._number, len(self.all)) % (1 << 32)
+        number, best = len(self.all), self.best()
+        drawn = seed_for(self._seed, "tune", self._number, number) % (1 << 32)
+        if number % 2 and best and not self.of_state("WAITING"):
+            self._enqueue(step(self._space, self.point(best[0].params), np.random.default_rng(drawn)), {})
         self._study.sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, seed=drawn, constant_liar=True)
         trial = self._study.ask({key: _distribution(searched) for key, searched in self._space.items()})
         return trial.number, self.point(trial.params)
