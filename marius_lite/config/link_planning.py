@@ -273,7 +273,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
         workspace += slots * -(-facts.rows_per_partition // SLOT_ROWS) * SLOT_ROWS * LOG_Q_BYTES
     if balances(config) and not needs_all(ordering):
         workspace += meetings_bytes(config, resident(facts, capacity).nodes)
-    return MemoryPlan(
+    plan = MemoryPlan(
         slots=slots,
         spare=slots - capacity,
         slot_bytes=one,
@@ -283,6 +283,8 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
         workspace=workspace,
         evaluation=evaluation_bytes(config, facts.nodes),
     )
+    reads_again = not needs_all(ordering) and config.scale.ranks == 1 and config.training.replay == 1
+    return plan.keeping(int(facts.bucket_counts.sum()), budget) if reads_again else plan
 
 
 def _window_edges(config: Config, facts: Facts, capacity: int, budget: int) -> int:

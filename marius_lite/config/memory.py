@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 
 import numpy as np
@@ -56,6 +56,8 @@ AHEAD = 5
 """Batches on the host whose ids are drawn, at most: in two threads, in a queue behind each, and the one that begins."""
 LOG_Q_BYTES = 20
 """Bytes of each row of the buffer for `negatives.log_q`: corrections for both sides, twice while they are made, and a count."""
+KEPT_BYTES, MOST_KEPT, KEPT_SHARE = 12, 64 << 20, 1 / 32
+"""Bytes of an edge that is kept in memory: three uint32. So many bytes of them are kept at most, and this share of the memory."""
 EDGE_BYTES = 28
 """Bytes of an edge in a window: three uint32, in the window that trains and in the one that loads meanwhile, and its place in the
 shuffle."""
@@ -66,8 +68,9 @@ class MemoryPlan:
     """The bytes for each purpose, the slots of the buffer, and the edges of a window.
 
     ``slots``: partitions in the buffer, of which ``spare`` are for prefetching, each of ``slot_bytes``. ``window_edges``: edges
-    that are loaded together. Bytes: ``buffer``, ``edges``, ``workspace`` (a batch), ``evaluation``. ``packing``: how rows come
-    that are not in memory, where neighbours are drawn among all nodes.
+    that are loaded together. ``kept_edges``: edges that are read once and kept: all, or none. Bytes: ``buffer``, ``edges``,
+    ``workspace`` (a batch), ``evaluation``. ``packing``: how rows come that are not in memory, where neighbours are drawn among
+    all nodes.
     """
 
     slots: int
@@ -79,10 +82,18 @@ class MemoryPlan:
     workspace: int
     evaluation: int
     packing: Packing | None = None
+    kept_edges: int = 0
 
     @property
     def total(self) -> int:
         return self.buffer + self.edges + self.workspace + self.evaluation
+
+    def keeping(self, edges: int, budget: int) -> MemoryPlan:
+        """Return the plan with so many edges kept in memory, where they are few and fit; else the plan as it is."""
+        size = edges * KEPT_BYTES
+        if size > min(MOST_KEPT, budget * KEPT_SHARE, budget - self.total):
+            return self
+        return replace(self, kept_edges=edges, edges=self.edges + size)
 
     def told(self) -> str:
         """Return the purposes and their bytes as text, the largest first."""

@@ -15,7 +15,7 @@ from marius_lite.report.page import page, paragraph, table
 from marius_lite.report.plan_picture import planned
 from marius_lite.sizes import format_bytes
 
-COUNTS = ("slots", "spare", "swaps", "window_edges")
+COUNTS = ("slots", "spare", "swaps", "window_edges", "kept_edges")
 """What a plan says that is no number of bytes."""
 
 

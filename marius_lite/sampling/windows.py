@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from marius_lite.graph.edge_segment import TOGETHER, stretches
 from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.sampling.kept import KeptEdges
 from marius_lite.sampling.replayed import ReplayedEdges
 from marius_lite.types import Step
 
@@ -105,7 +106,7 @@ class WindowReader:
     A WindowEdges is valid until the second `take` after it.
     """
 
-    def __init__(self, edges: EdgeBuckets | ReplayedEdges, limit: int):
+    def __init__(self, edges: EdgeBuckets | KeptEdges | ReplayedEdges, limit: int):
         self._edges = edges
         self._buffers = [np.empty((3, limit), np.uint32) for _ in range(2)]
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="edges")

@@ -34,6 +34,7 @@ from marius_lite.ordering.plan import needs_all
 from marius_lite.rows.batch import Arrived, Grouped, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
+from marius_lite.sampling.kept import KeptEdges
 from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.meetings import PlannedMeetings
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
@@ -131,14 +132,15 @@ def make_sampler(config: Config) -> Sampler:
     return NegativeSampler(negatives.count, config.lane_chunks, from_batch, seed, negatives.mask_known, negatives.mask_self)
 
 
-def trained_edges(setting: Setting) -> EdgeBuckets | ReplayedEdges:
-    """Return the edges that epochs train: all, or a share of those that the run of --from had, see `ReplayedEdges`.
+def trained_edges(setting: Setting) -> EdgeBuckets | KeptEdges | ReplayedEdges:
+    """Return the edges that epochs train: all, kept in memory where the plan has room, or a share of those that the run of --from
+    had, see `ReplayedEdges`.
 
     Raises UserError where that run's version of the dataset is gone.
     """
     edges, training = setting.dataset.edges("train"), setting.config.training
     if training.replay == 1:
-        return edges
+        return KeptEdges(edges) if setting.memory.kept_edges else edges
     known = read_record(RunFolder(setting.folder))["from"]["fingerprint"]
     before = Dataset.open(dataset_of(setting.dataset.path), known)
     if before.fingerprint != known:
