@@ -283,7 +283,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
         workspace=workspace,
         evaluation=evaluation_bytes(config, facts.nodes),
     )
-    reads_again = not needs_all(ordering) and config.scale.ranks == 1 and config.training.replay == 1
+    reads_again = not needs_all(ordering) and config.training.replay == 1
     return plan.keeping(int(facts.bucket_counts.sum()), budget) if reads_again else plan
 
 

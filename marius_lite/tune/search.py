@@ -86,7 +86,16 @@ class Tuning:
             self._round(each)
             if not self.studies[each.number].best():
                 raise RunError(self._nothing(each))
-        return write_results(self.plan, self.studies, self.folder)
+        result = write_results(self.plan, self.studies, self.folder)
+        if result["cut"]:
+            log.warning(
+                "time was over after %d of the best trial's %d epochs: so short a search prefers settings that learn fast. "
+                "`marius-lite resume %s` goes on with it; more --time compares what trials come to in the end",
+                result["epochs"],
+                plan.base.training.epochs,
+                printable(str(result["run"])),
+            )
+        return result
 
     def _nothing(self, each: Round) -> str:
         failed = [trial.user_attrs.get("error") for trial in self.studies[each.number].all]

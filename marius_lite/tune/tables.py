@@ -38,6 +38,7 @@ def write_results(plan: SearchPlan, studies: list[Trials], folder: Path) -> dict
         f"best_{plan.metric}": best.value,
         f"{plan.file}_{plan.metric}": first.value if first else None,
         "settings": settings,
+        "epochs": best.user_attrs["epochs"],
         "cut": bool(best.user_attrs.get("cut")),
         "trials": [len(study.all) for study in studies],
         "config": str(folder / BEST),

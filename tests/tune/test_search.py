@@ -152,6 +152,31 @@ def test_by_time_a_slow_trial_has_its_part_and_a_figure(pretended, tiny_dataset,
     assert "cut" in table(tmp_path / "t")[0]["state"]
 
 
+def test_it_is_told_where_the_best_trial_was_cut_short(pretended, tiny_dataset, tmp_path, caplog):
+    now = [0.0]
+    pretended.setattr("marius_lite.tune.clock.time.monotonic", lambda: now[0])
+
+    class Endless(pretended_trials.Ended):
+        told = False
+
+        def is_alive(self):
+            now[0] += 1
+            return not self.told
+
+        def terminate(self):
+            self.told = True
+
+    pretended.setattr("marius_lite.tune.trial.start", lambda job: pretended_trials.start(job) and Endless())
+    result = tune_dataset(tiny_dataset, tmp_path / "t", seconds=5.0, rounds=1, sets=SETS, file="preset:kg")
+    assert result["cut"]
+    assert result["epochs"] == 9
+    assert f"`marius-lite resume {result['run']}` goes on with it" in caplog.text
+    caplog.clear()
+    pretended.setattr("marius_lite.tune.trial.start", pretended_trials.start)
+    assert not tune_dataset(tiny_dataset, tmp_path / "u", **BY_TRIALS)["cut"]
+    assert "time was over" not in caplog.text
+
+
 def test_settings_that_contradict_each_other_fail_alone(pretended, tiny_dataset, tmp_path):
     space = tmp_path / "space.yaml"
     nothing = {"model.dim": [7, 8], **dict.fromkeys(["model.decoder", "loss.name", "model.dropout", "negatives.count"])}
