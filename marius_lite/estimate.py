@@ -126,13 +126,18 @@ def _with_first_rows(buffer: DryBuffer, partitions: int, slots: int, learned: bo
 class MovedSizes:
     """Bytes that are moved at a time: a partition's learned rows and its features, 0 where there are none.
 
-    ``lists``: those of each partition's in-edges. ``edges``: those of all edges that an epoch trains.
+    ``lists``: those of each partition's in-edges. ``edges``, ``edges_later``: those of the edges that the first epoch reads to train
+    them, and that each later one does.
     """
 
     learned: int
     features: int
     lists: Sequence[int]
     edges: int
+    edges_later: int
+
+    def edges_of(self, epoch: int) -> int:
+        return self.edges_later if epoch else self.edges
 
 
 def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slots: int) -> Iterator[Traffic]:
@@ -145,7 +150,7 @@ def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slot
         yield Traffic(
             len(own.loaded) * sizes.learned + len(given.loaded) * sizes.features,
             own.written * sizes.learned,
-            sizes.edges + sum(sizes.lists[k] for k in edges.loaded),
+            sizes.edges_of(epoch) + sum(sizes.lists[k] for k in edges.loaded),
             plan(epoch).swaps,
         )
 
@@ -165,7 +170,7 @@ def packed_traffic(config: Config, packing: Packing, sizes: MovedSizes, table: i
         if config.sampling.lists == "disk":
             over_lists = len(fanouts_of(config)) * sum(-(-each // packing.together) for each in windows)
         lists = (over_lists + (epoch == 0)) * sum(sizes.lists)
-        yield Traffic(passes * table + sum(packs), sum(packs), sizes.edges + lists, 0)
+        yield Traffic(passes * table + sum(packs), sum(packs), sizes.edges_of(epoch) + lists, 0)
 
 
 def batches_of(config: Config, plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], window_edges: int) -> list[int]:
@@ -195,6 +200,7 @@ def remark_of_batches(config: Config, batches: int, edges: int) -> list[str]:
 
 def sizes_of(config: Config, data: Dataset) -> MovedSizes:
     """Return the sizes of what a run on a dataset moves. ``config``: resolved."""
+    edges = data.manifest.edges["train"] * planning_of(config).edge_bytes_read
     partitioning, adjacency, features = data.partitioning, lists_read(data, config), features_read(data, config)
     lists = [0] * partitioning.partitions
     if adjacency is not None:
@@ -203,7 +209,8 @@ def sizes_of(config: Config, data: Dataset) -> MovedSizes:
         learned=table_bytes(data, config) // partitioning.partitions,
         features=partitioning.rows * features.stride if features is not None else 0,
         lists=lists,
-        edges=data.manifest.edges["train"] * planning_of(config).edge_bytes_read,
+        edges=edges,
+        edges_later=edges,
     )
 
 
@@ -223,6 +230,8 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     if config.trains_layerwise:
         _, trained = as_trained(config, facts)
         sizes = replace(sizes, features=facts.rows_per_partition * trained.features, lists=[0] * facts.partitions)
+    if memory.kept_edges:  # in each lane
+        sizes = replace(sizes, edges=sizes.edges * config.scale.lanes, edges_later=0)
     table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]
     links = planning_of(config).unit == "edges"

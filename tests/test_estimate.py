@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from marius_lite.config.load import load
 from marius_lite.config.schedule import checkpoint_due, evaluation_due
-from marius_lite.estimate import MovedSizes, batches_of, moves, remark_of_batches, traffic
+from marius_lite.estimate import MovedSizes, batches_of, moves, plan_run, remark_of_batches, traffic
 from marius_lite.evaluate.pages import Pages
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.ordering import beta_swaps, comet_shape, make_plan, spare_slots
@@ -31,7 +31,7 @@ def one_epoch(ordering, p, c, prefetch=False):
         ]
     )
     slots = c + (spare_slots(ordering, p, c) if prefetch else 0)
-    sizes = MovedSizes(1000, 0, [0] * p, 120)
+    sizes = MovedSizes(1000, 0, [0] * p, 120, 120)
     return list(traffic(config, lambda epoch: make_plan(ordering, p, c, 0, epoch), sizes, p, slots))[1]
 
 
@@ -144,3 +144,13 @@ def test_a_real_buffer_loads_and_writes_what_is_estimated(tmp_path_factory, run)
         counted = list(trained(config, plans, buffer, partitioning))
     estimated = moves(config, plans.__getitem__, partitioning.partitions, slots, learned=True)
     assert counted == [(len(moved.loaded), moved.written) for moved in estimated]
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_edges_that_are_kept_are_read_once(tiny_dataset, room, monkeypatch):
+    if not room:
+        monkeypatch.setattr("marius_lite.config.memory.MOST_KEPT", 0)
+    plan = plan_run(tiny_dataset, load(sets=["storage.capacity=2", "training.epochs=2"]))
+    assert plan["memory"]["kept_edges"] == room * plan["edges"]
+    assert plan["first_epoch"]["edges_read"] == 12 * plan["edges"]
+    assert plan["later_epoch"]["edges_read"] == (0 if room else 12 * plan["edges"])
