@@ -126,8 +126,8 @@ def _with_first_rows(buffer: DryBuffer, partitions: int, slots: int, learned: bo
 class MovedSizes:
     """Bytes that are moved at a time: a partition's learned rows and its features, 0 where there are none.
 
-    ``lists``: those of each partition's in-edges. ``edges``, ``edges_later``: those of the edges that the first epoch reads to train
-    them, and that each later one does.
+    ``lists``: those of each partition's in-edges. ``edges``, ``edges_later``: those of the edges that the first epoch trains, and
+    each later one, as far as they are read for it.
     """
 
     learned: int
