@@ -102,6 +102,17 @@ def test_a_long_run_stays_small(made, tmp_path):
     assert told["bytes"] < 1_500_000
 
 
+@pytest.mark.slow
+def test_ten_million_batches_open_as_fast(made, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(made, run, symlinks=True)
+    write_metrics(run / "metrics.jsonl", 1000, 10_000)
+    told = ml.report_run(run)
+    checked(run / "report.html")
+    assert told["bytes"] < 5_000_000
+    assert opened(run / "report.html", DESKTOP)["ms"] < 3000
+
+
 def test_what_is_no_run_or_has_nothing_yet(cli, made, tmp_path, capfd):
     assert cli("report", tmp_path) == 2
     assert "not a run folder" in capfd.readouterr().err
