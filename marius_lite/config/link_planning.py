@@ -15,6 +15,7 @@ from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
 from marius_lite.config.memory import (
     EDGE_BYTES,
+    KEPT_BYTES,
     LOG_Q_BYTES,
     SLOT_ROWS,
     MemoryPlan,
@@ -50,7 +51,7 @@ class LinkPlanning:
     unit: Literal["edges", "nodes"] = "edges"
     metrics = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")
     losses = ("softmax", "logistic", "margin")
-    edge_bytes_read = 12  # source, relation, destination
+    edge_bytes_read = KEPT_BYTES  # an edge is kept as it is stored
 
     def rules(self, config: Config) -> Rules:
         decoder, weight, way = config.model.decoder, config.loss.relation_weight, config.training.scoring
