@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int64]
 """Ids of nodes."""
+LEFT_OUT, ANSWERS, NEGATIVES, CLASSES, TAKEN = "left out", "answers", "negatives", "classes", "taken"
+"""Names of `comparison_arrays`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,10 @@ class Pairs:
     edges: npt.NDArray[np.int64]
     columns: npt.NDArray[np.int64]
 
+    def one_each(self, edges: int) -> bool:
+        """Return whether each of so many edges has exactly one."""
+        return len(self.edges) == edges and np.array_equal(self.edges, np.arange(edges))
+
 
 def one_after_another(pairs: Sequence[Pairs], size: int) -> Pairs:
     """Return the pairs of several batches of ``size`` edges each, as pairs of one batch that has all their edges in turn."""
@@ -167,10 +173,6 @@ class Correction:
     negatives: npt.NDArray[np.float32] | None = None
     by_class: ClassCorrection | None = None
 
-    def parts(self) -> tuple[Any, ...]:
-        """Return what native code is given."""
-        return self.answers, self.negatives, self.by_class and (self.by_class.classes, self.by_class.taken)
-
 
 def both_sides(corrections: Sequence[Correction]) -> Correction:
     """Return the correction of the queries of several sides in turn, which have the same negatives."""
@@ -179,14 +181,31 @@ def both_sides(corrections: Sequence[Correction]) -> Correction:
     return Correction(np.concatenate([each.answers for each in corrections]), first.negatives, by_class)
 
 
+def comparison_arrays(left_out: Pairs | None, correction: Correction | None) -> dict[str, npt.NDArray[Any]]:
+    """Return by name what a comparison with negatives needs: `LEFT_OUT` int64 (2, pairs), and the arrays of a correction."""
+    arrays: dict[str, npt.NDArray[Any] | None] = {}
+    if left_out is not None:
+        arrays[LEFT_OUT] = np.stack([left_out.edges, left_out.columns])
+    if correction is not None:
+        arrays |= {ANSWERS: correction.answers, NEGATIVES: correction.negatives}
+        if by_class := correction.by_class:
+            arrays |= {CLASSES: by_class.classes, TAKEN: by_class.taken}
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def of_set(name: str, number: int) -> str:
+    """Return the name that an array of one set of negatives has among those of its batch."""
+    return f"{name} {number}"
+
+
 @dataclass(frozen=True, slots=True)
 class SampledBatch:
     """An EdgeBatch with its negatives, which the edges of a chunk share.
 
     ``negatives``: rows, (sides, chunks, count). Side 0 replaces destinations, side 1 sources. Where ``shared``, one set of
-    negatives, (1, chunks, count), serves both sides. ``seed``: the seed of what the batch still draws (dropout). ``left_out``:
-    for each side the (edge, negative of its chunk) pairs that do not count, or empty. ``corrections``: for each side what is
-    subtracted from the scores, or empty.
+    negatives, (1, chunks, count), serves both sides, whose edges are one batch of 2n then. ``seed``: the seed of what the batch
+    still draws (dropout). ``left_out``: for each set the (edge, negative of its chunk) pairs that do not count, or empty.
+    ``corrections``: for each set what is subtracted from the scores, or empty.
     """
 
     edges: EdgeBatch
@@ -199,6 +218,19 @@ class SampledBatch:
     @property
     def sides(self) -> int:
         return 2 if self.shared else len(self.negatives)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return `comparison_arrays` of each set k of negatives, with names as `of_set` makes them."""
+        return {
+            of_set(name, k): array
+            for k, (left_out, correction) in enumerate(self.comparisons())
+            for name, array in comparison_arrays(left_out, correction).items()
+        }
+
+    def comparisons(self) -> list[tuple[Pairs | None, Correction | None]]:
+        """Return what is left out and corrected with each set of negatives."""
+        none = [None] * len(self.negatives)
+        return list(zip(self.left_out or none, self.corrections or none))
 
     @property
     def places(self) -> Rows:
@@ -240,7 +272,7 @@ class DeviceBatch:
 
     ``ends``: of the sources, then of the destinations, (2n, dim). ``negatives``: (sides, chunks, count, dim). ``rel``: relation
     ids, (n,) int64. ``by_relation``: sums the rows of all queries' relations, (sides * n, width), by relation, as was prepared
-    with the batch.
+    with the batch. ``arrived``: gives the batch's arrays by name, where they came with it.
     """
 
     sampled: SampledBatch
@@ -248,6 +280,7 @@ class DeviceBatch:
     negatives: torch.Tensor
     rel: torch.Tensor
     by_relation: Callable[[torch.Tensor], torch.Tensor] | None = None
+    arrived: Callable[[str], torch.Tensor] | None = None
 
     @classmethod
     def of(
@@ -256,10 +289,11 @@ class DeviceBatch:
         places: torch.Tensor,
         rel: torch.Tensor,
         by_relation: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        arrived: Callable[[str], torch.Tensor] | None = None,
     ) -> DeviceBatch:
         """Make it from the rows at the batch's places, (m, dim), in the order of `SampledBatch.places`."""
         n = sampled.edges.size
-        return cls(sampled, places[: 2 * n], places[2 * n :].view(*sampled.negatives.shape, -1), rel, by_relation)
+        return cls(sampled, places[: 2 * n], places[2 * n :].view(*sampled.negatives.shape, -1), rel, by_relation, arrived)
 
     @property
     def src(self) -> torch.Tensor:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from marius_lite.config.decoders import DECODERS
-from marius_lite.config.memory import largest_batch, negatives_shape
+from marius_lite.config.memory import CLASSES, largest_batch, negatives_shape
 from marius_lite.config.schema import Config
-
-CLASSES = 2
-"""Classes of partitions, by the orderings that `storage.ordering: auto` chooses."""
 
 
 def can_balance(config: Config) -> bool:
@@ -18,12 +15,8 @@ def can_balance(config: Config) -> bool:
 
 
 def balances(config: Config) -> bool:
-    """Return whether scores are corrected where partitions meet more or less often. The device must be known.
-
-    A GPU launches the work of alike batches at once, which such corrections do not allow. So it balances only if asked to.
-    """
-    asked = config.negatives.balance
-    return can_balance(config) and (config.device == "cpu" if asked == "auto" else asked)
+    """Return whether scores are corrected where partitions meet more or less often."""
+    return can_balance(config) and config.negatives.balance is not False
 
 
 def meetings_bytes(config: Config, resident: int) -> int:

@@ -268,12 +268,13 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     else:
         spare = spare_slots(ordering, facts.partitions, capacity)
     slots = min(capacity + spare, facts.partitions)
+    rows = slots * -(-facts.rows_per_partition // SLOT_ROWS) * SLOT_ROWS
     one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
     window, workspace = _window_edges(config, facts, capacity, budget), _workspace(config, facts, capacity)
     if config.negatives.log_q:
-        workspace += slots * -(-facts.rows_per_partition // SLOT_ROWS) * SLOT_ROWS * LOG_Q_BYTES
+        workspace += rows * LOG_Q_BYTES
     if balances(config) and not needs_all(ordering):
-        workspace += meetings_bytes(config, resident(facts, capacity).nodes)
+        workspace += rows + meetings_bytes(config, resident(facts, capacity).nodes)  # a class of each row
     plan = MemoryPlan(
         slots=slots,
         spare=slots - capacity,

@@ -46,8 +46,11 @@ SLICES_OF_THREAD, LEAST_SLICE = 4, 96
 AMX_QUERIES, AMX_BLOCK = 1024, 256
 """Queries that are scored together where scores are computed twice, and candidates of a thread: `tile_queries` and `block_rows`
 of csrc/score/shared_loss.cpp and shared_softmax_tiles.h."""
-DEVICE_TILE = 1 << 25
-"""Numbers in a tile of scores on a device. A GPU wants fewer and larger steps than a CPU."""
+DEVICE_TILE = 1 << 27
+"""Numbers in a tile of scores on a device, at most. A GPU wants fewer and larger steps than a CPU: of 100 M scores, the products
+for the negatives' gradients take 1.0 ms of an H200 in four tiles, and 0.65 ms in one."""
+CLASSES = 2
+"""Classes of partitions that meet others equally often, by the orderings that `storage.ordering: auto` chooses."""
 GRAPH_BYTES = 256 << 20
 """Bytes on a device of the results of graphs: the gradients of batches whose work is kept."""
 PRODUCTS_WORKSPACE = 32 << 20
@@ -207,11 +210,13 @@ def largest_window(step_buckets: list[tuple[tuple[int, int], ...]], counts: npt.
 def packet_bytes(edges: int, places: int) -> int:
     """Return the bytes of a batch's ids on a device.
 
-    For each place: two int64 (a row and a place in the cache), three int32, and two int32 for each of the LOOK_BACK batches
-    before. For each edge: its relation, and for each side an int32 by which relations' gradients are summed, and three for each
-    256. (Those for each relation are few beside its numbers.)
+    For each place: two int64 (a row and a place in the cache), three int32, two int32 for each of the LOOK_BACK batches before,
+    and the class of a negative. For each edge: its relation, and for each side an int32 by which relations' gradients are summed,
+    and three for each 256; what is left out of its negatives, and what is taken from scores, see `types.comparison_arrays`.
+    (Those for each relation are few beside its numbers.)
     """
-    return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4) + 4 + edges * (8 + 2 * 4 + 1)
+    compared = 16 + 4 * (1 + CLASSES)
+    return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4 + 8) + 4 + edges * (8 + 2 * (4 + compared) + 1)
 
 
 def sent_bytes(edges: int, places: int) -> int:
@@ -229,9 +234,16 @@ def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dic
     return {
         "batches": RING * (places * stride + sent_bytes(batch, places)),
         "tensors": tensors,
-        "scores": 3 * 4 * DEVICE_TILE,
+        "scores": 3 * 4 * min(DEVICE_TILE, _tile_numbers(config, resident)),
         "held": cached,
     }
+
+
+def _tile_numbers(config: Config, resident: int) -> int:
+    """Return the numbers of the largest array by which all scores of a batch are computed at once."""
+    _, chunks, count = negatives_shape(config, resident)
+    queries = 2 * -(-largest_batch(config) // chunks) * chunks
+    return queries * count * (1 if DECODERS[config.model.decoder].inner else config.model.dim)
 
 
 def graph_bytes(config: Config, resident: int) -> int:

@@ -193,7 +193,7 @@ class NegativesSection(Section):
         "auto",
         description="out of core, the partition of a node that is asked about is always resident with it, but the edges inside "
         "it are trained once an epoch, as all others. So models learn that answers are seldom in it. true: correct scores by "
-        "how often partitions meet (softmax; dot, distmult, complex). auto: on the CPU, where that is possible",
+        "how often partitions meet (softmax; dot, distmult, complex). auto: where that is possible",
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from marius_lite.nn.scoring import Compared, SideGrads, SideScoring, joined, sco
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import DeviceBatch, Pairs, SampledBatch, both_sides, one_after_another
+from marius_lite.types import LEFT_OUT, DeviceBatch, Pairs, SampledBatch, of_set
 
 Entry = TypeVar("Entry")
 Ids = TypeVar("Ids", npt.NDArray[np.int64], Tensor)
@@ -137,7 +138,7 @@ class LinkPredictionModel(torch.nn.Module):
         ends = self._dropped("ends", batch.ends)
         asked = [self._ask(sides, batch.rel, ends) for sides in self._asked_together(sampled.sides)]
         negatives = self._dropped("neg", batch.negatives).flatten(0, 1)
-        grads = self._scoring(self._compared(sampled, asked, ends), negatives)
+        grads = self._scoring(self._compared(batch, asked, ends), negatives)
         d_ends, d_relations = self._answer(asked, grads)
         if self.objective.relation_weight:
             d_table = self._predict_relations(batch, ends, d_ends, d_relations)
@@ -176,18 +177,18 @@ class LinkPredictionModel(torch.nn.Module):
         relation = self._dropped(f"rel {sides[0]}", values).detach().requires_grad_()
         return _Asked(sides, ids, entity, values, relation, self._combine(entity, relation, sides))
 
-    def _compared(self, sampled: SampledBatch, asked: list[_Asked], ends: Tensor) -> list[Compared]:
+    def _compared(self, batch: DeviceBatch, asked: list[_Asked], ends: Tensor) -> list[Compared]:
         """Return what is compared. Sides that have the same negatives count as one, so that these pass through memory once."""
+        sampled, arrived = batch.sampled, batch.arrived
         queries = [query for each in asked for query in each.query.detach().chunk(len(each.sides))]
-        answers = ends.chunk(2)[::-1]
-        none = [None] * len(queries)
-        if not sampled.shared:
-            given = zip(queries, answers, sampled.left_out or none, sampled.corrections or none)
-            return [Compared(*each) for each in given]
-        left_out = one_after_another(sampled.left_out, sampled.edges.size) if sampled.left_out else None
-        query = joined([each.query.detach() for each in asked])
-        correction = both_sides(sampled.corrections) if sampled.corrections else None
-        return [Compared(query, torch.cat(answers[: len(queries)]), left_out, correction)]
+        answers = list(ends.chunk(2)[::-1])
+        if sampled.shared:
+            queries, answers = [joined([each.query.detach() for each in asked])], [torch.cat(answers[: len(queries)])]
+        given = zip(queries, answers, sampled.comparisons())
+        return [
+            Compared(query, answer, left_out, correction, arrived and partial(_array_of_set, arrived, k))
+            for k, (query, answer, (left_out, correction)) in enumerate(given)
+        ]
 
     def _answer(self, asked: list[_Asked], grads: SideGrads) -> tuple[Tensor, Tensor]:
         """Turn the gradients of queries and positives into those of both ends, (2n, dim), and of the relations' rows, in order.
@@ -223,7 +224,9 @@ class LinkPredictionModel(torch.nn.Module):
             source, target = (end.detach().requires_grad_() for end in ends.chunk(2)[:: -1 if side else 1])
             query = self.decoder.relation_query(self.decoded(source), self.decoded(target))
             rel = self._relation_ids(batch.sampled.edges.rel, side)
-            asked = Compared(query.detach(), table[self._relation_ids(batch.rel, side)], Pairs(everything, rel))
+            ids = self._relation_ids(batch.rel, side)
+            places = torch.stack([torch.arange(len(ids), device=ids.device), ids])
+            asked = Compared(query.detach(), table[ids], Pairs(everything, rel), there={LEFT_OUT: places}.__getitem__)
             grads = self._relation_scoring([asked], table[None])
             d_both = self._backward(query, (source, target), grads.query, weight)
             for d_end, d_more in zip(d_ends.chunk(2), d_both[:: -1 if side else 1], strict=True):
@@ -243,8 +246,8 @@ class LinkPredictionModel(torch.nn.Module):
 
     def repeats(self, sampled: SampledBatch) -> bool:
         """Return whether a device does the same for all batches like this one, but for the numbers that arrive with them."""
-        named = sampled.left_out or sampled.corrections or self.objective.relation_weight
-        return not (named or self._draws or self.encoder is not None)
+        edges = sampled.edges.size * (2 if sampled.shared else 1)
+        return self.encoder is None and not self._draws and all(each.one_each(edges) for each in sampled.left_out)
 
     @property
     def generators(self) -> list[torch.Generator]:
@@ -295,6 +298,10 @@ class LinkPredictionModel(torch.nn.Module):
         if batch.by_relation:
             return batch.by_relation(rows)
         return torch.zeros_like(self.relations).index_add_(0, joined([each.ids for each in asked]), rows)
+
+
+def _array_of_set(arrived: Callable[[str], Tensor], number: int, name: str) -> Tensor:
+    return arrived(of_set(name, number))
 
 
 def make_loss(name: str, options: Mapping[str, Any]) -> Loss:

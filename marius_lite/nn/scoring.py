@@ -7,20 +7,31 @@ one it takes. All else is computed by torch, a tile of scores at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
 from marius_lite._native import shared_loss, shared_loss_ways
 from marius_lite.config.memory import CPU_TILE, DEVICE_TILE, TILE_QUERIES
 from marius_lite.nn.losses import Loss
 from marius_lite.nn.similarities import Inner, Similarity
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Correction, Pairs, one_after_another
+from marius_lite.types import (
+    ANSWERS,
+    CLASSES,
+    LEFT_OUT,
+    NEGATIVES,
+    TAKEN,
+    Correction,
+    Pairs,
+    comparison_arrays,
+    one_after_another,
+)
 
 TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: enough for a fast product, however many candidates there are."""
@@ -32,13 +43,39 @@ class Compared:
     """Edges that are compared with negatives of their own: of one side, or of both where both have the same negatives.
 
     ``query``, ``positive``: (n, dim). Pairs that are ``left_out`` score -inf, so that they add nothing to loss and gradients.
-    The ``correction`` is subtracted from the scores.
+    The ``correction`` is subtracted from the scores. ``there``: gives `comparison_arrays` of these by name, where they have come
+    to the device already.
     """
 
     query: Tensor
     positive: Tensor
     left_out: Pairs | None = None
     correction: Correction | None = None
+    there: Callable[[str], Tensor] | None = None
+
+    def tensor(self, name: str) -> Tensor:
+        """Return one of `comparison_arrays`, as an array of one dimension."""
+        if self.there:
+            return self.there(name).view(-1)
+        return torch.from_numpy(comparison_arrays(self.left_out, self.correction)[name]).to(self.query.device).view(-1)
+
+    def pairs(self) -> Tensor:
+        """Return the pairs that are left out: edges and columns, (2, pairs)."""
+        return self.tensor(LEFT_OUT).view(2, -1) if self.left_out else torch.empty((2, 0), dtype=torch.int64)
+
+    def parts(self) -> tuple[Any, ...] | None:
+        """Return the correction as native code is given it."""
+        if self.correction is None:
+            return None
+        names = {ANSWERS: self.correction.answers, NEGATIVES: self.correction.negatives}
+        answers, negatives = (None if like is None else self._array(name, like) for name, like in names.items())
+        if not (known := self.correction.by_class):
+            return answers, negatives, None
+        return answers, negatives, (self._array(CLASSES, known.classes), self._array(TAKEN, known.taken))
+
+    def _array(self, name: str, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        array: npt.NDArray[Any] = self.tensor(name).view(like.shape).numpy()
+        return array
 
 
 @dataclass(frozen=True)
@@ -106,7 +143,7 @@ class SideScoring:
 
     def _compare(self, kind: str, margin: float, side: Compared, negatives: Tensor, out: SideGrads) -> None:
         """Compare a side by native code. ``kind``, ``margin``: see `Loss.native`. ``out`` takes gradients, and adds the loss."""
-        losses, left_out, correction = torch.empty(len(side.query)), side.left_out or NO_PAIRS, side.correction
+        losses, (edges, columns) = torch.empty(len(side.query)), side.pairs().numpy()
         shared_loss(
             self._way,
             kind,
@@ -114,9 +151,9 @@ class SideScoring:
             side.query.contiguous().numpy(),
             side.positive.contiguous().numpy(),
             negatives.contiguous().numpy(),
-            left_out.edges,
-            left_out.columns,
-            correction.parts() if correction else None,
+            edges,
+            columns,
+            side.parts(),
             losses.numpy(),
             out.query.numpy(),
             out.positive.numpy(),
@@ -138,15 +175,16 @@ def score_in_tiles(
     per_side = chunks // len(sides)
     size = -(-edges // per_side)
     query, positive = joined([side.query for side in sides]), joined([side.positive for side in sides])
-    taken = _Taken([side.correction for side in sides if side.correction], size, query.device)
-    hidden = _Hidden(sides, per_side * size, query.device) if any(side.left_out for side in sides) else None
+    taken = _Taken(sides, chunks, size, count)
+    hidden = _Hidden(sides, per_side * size) if any(side.left_out for side in sides) else None
     own = similarity.pairs(query, positive)
     taken.from_answers(own)
     own = _padded(own, len(sides), per_side * size)
     asked = _padded(query, len(sides), per_side * size).view(chunks, size, dim)
     d_asked, d_negatives, losses = torch.empty_like(asked), torch.zeros_like(negatives), torch.empty_like(own)
+    corrected, against = taken.beside(asked, negatives)
     for tile in _tiles(chunks, size, tile_rows(similarity, count, dim, query.is_cuda), together=query.is_cuda):
-        scores = similarity.tile(asked[tile.chunks, tile.rows], negatives[tile.chunks], workspace)
+        scores = similarity.tile(corrected[tile.chunks, tile.rows], against[tile.chunks], workspace)
         taken.from_tile(scores, tile)
         flat = scores.view(-1, count)
         if hidden:
@@ -169,33 +207,47 @@ def score_in_tiles(
 
 
 class _Taken:
-    """Subtracts what the ``corrections`` of all sides, or none, say of answers and of negatives. ``size``: queries of a chunk."""
+    """Subtracts what the corrections of all ``sides``, or none, say of answers and of negatives.
 
-    def __init__(self, corrections: Sequence[Correction], size: int, device: torch.device):
-        sides = len(corrections)
-        self._answers = self._negatives = self._classes = self._by_query = None
-        if not corrections:
-            return
-        self._answers = joined([torch.from_numpy(each.answers) for each in corrections]).to(device)
-        if given := [torch.from_numpy(each.negatives) for each in corrections if each.negatives is not None]:
-            self._negatives = joined(given).to(device)
-        if known := [each.by_class for each in corrections if each.by_class]:
-            classes = joined([torch.from_numpy(each.classes) for each in known])
-            by_query = joined([torch.from_numpy(each.taken).T for each in known]).to(device)
-            self._classes = one_hot(classes, by_query.shape[1]).to(device, torch.float32).transpose(1, 2)
-            self._by_query = _padded(by_query, sides, len(classes) // sides * size).view(len(classes), size, -1)
+    ``chunks``: of all sides, with ``size`` queries and ``count`` negatives each.
+    """
+
+    def __init__(self, sides: Sequence[Compared], chunks: int, size: int, count: int):
+        self._sides, self._chunks, self._size, self._count = sides, chunks, size, count
+        self._given = sides[0].correction
+        self._negatives = None
+        if self._given and self._given.negatives is not None:
+            self._negatives = self._all(NEGATIVES).view(chunks, 1, count)
 
     def from_answers(self, scores: Tensor) -> None:
         """Change the scores of all sides' answers, without those that only fill chunks."""
-        if self._answers is not None:
-            scores -= self._answers
+        if self._given:
+            scores -= self._all(ANSWERS)
 
     def from_tile(self, scores: Tensor, tile: _Tile) -> None:
-        """Change the scores (chunks, queries, negatives) of a tile."""
+        """Change the scores (chunks, queries, negatives) of a tile by what is known of each negative."""
         if self._negatives is not None:
-            scores -= self._negatives[tile.chunks, None]
-        if self._classes is not None and self._by_query is not None:  # the product picks each one's class
-            scores.baddbmm_(self._by_query[tile.chunks, tile.rows], self._classes[tile.chunks], alpha=-1)
+            scores -= self._negatives[tile.chunks]
+
+    def beside(self, asked: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor]:
+        """Return queries (chunks, size, more) and negatives (chunks, count, more): products are less by what is taken by class.
+
+        There is a column more for each class: of a query what is taken, of a negative 1 if it is of the class, else 0. A tile of
+        scores has so many more numbers that to change it once more would take longer.
+        """
+        by_class = self._given and self._given.by_class
+        if not by_class:
+            return asked, negatives
+        kinds = len(by_class.taken)
+        classes = self._all(CLASSES).view(self._chunks, self._count, 1)
+        taken = joined([side.tensor(TAKEN).view(kinds, -1).T for side in self._sides])
+        taken = _padded(taken, len(self._sides), self._chunks // len(self._sides) * self._size).view(self._chunks, self._size, -1)
+        own = classes == torch.arange(kinds, device=classes.device)
+        return torch.cat([asked, -taken], 2), torch.cat([negatives, own.to(negatives.dtype)], 2)
+
+    def _all(self, name: str) -> Tensor:
+        """Return an array of all sides in turn, as an array of one dimension."""
+        return joined([side.tensor(name).view(-1) for side in self._sides])
 
 
 def joined(tensors: Sequence[Tensor]) -> Tensor:
@@ -256,16 +308,17 @@ class _Hidden:
     ``rows``: of each side's edges, with those that fill its last chunks.
     """
 
-    def __init__(self, sides: Sequence[Compared], rows: int, device: torch.device):
-        pairs = one_after_another([side.left_out or NO_PAIRS for side in sides], rows)
-        self._edges = pairs.edges
-        self._places = torch.from_numpy(np.stack([pairs.edges, pairs.columns])).to(device, non_blocking=True)
+    def __init__(self, sides: Sequence[Compared], rows: int):
+        self._edges = one_after_another([side.left_out or NO_PAIRS for side in sides], rows).edges
+        pairs = [(k, *side.pairs()) for k, side in enumerate(sides) if side.left_out]
+        self._rows = joined([own + rows * k for k, own, _ in pairs])
+        self._columns = joined([columns for _, _, columns in pairs])
 
     def hide(self, scores: Tensor, edges: slice) -> None:
         """Overwrite the scores of the pairs of a tile (stop - start, k), which has the edges start:stop."""
         first, last = np.searchsorted(self._edges, (edges.start, edges.stop)).tolist()
-        rows, columns = self._places[:, first:last]
-        scores[rows - edges.start, columns] = -torch.inf
+        places = (self._rows[first:last] - edges.start) * scores.shape[1] + self._columns[first:last]
+        scores.view(-1).index_fill_(0, places, -torch.inf)
 
 
 def scores(similarity: Similarity, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:

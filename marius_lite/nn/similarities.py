@@ -18,11 +18,10 @@ import torch
 from torch import Tensor
 
 from marius_lite._native import distance_gradients, distance_scores
-from marius_lite.config.memory import DEVICE_TILE
 from marius_lite.nn.products import add_products_, products
 from marius_lite.nn.workspace import Workspace
 
-DIFFERENCES = DEVICE_TILE // 4
+DIFFERENCES = 1 << 23
 """Numbers in torch's array of differences, which is in memory beside a tile of scores."""
 TINY = 1e-30
 """The smallest norm to divide by. It makes the direction of a zero difference zero instead of 0 / 0."""

@@ -9,7 +9,7 @@ import numpy as np
 from marius_lite.sampling.known import known_among, with_selves
 from marius_lite.sampling.negatives import ResidentNodes
 from marius_lite.seeds import seed_for
-from marius_lite.types import EdgeBatch, Pairs, SampledBatch
+from marius_lite.types import EdgeBatch, Pairs, SampledBatch, both_sides, one_after_another
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +32,12 @@ class EveryResident:
         if self.mask_self:
             left_out = with_selves(left_out, edges, negatives)
         seed = seed_for(self.run_seed, "dropout", edges.epoch, edges.step, edges.index)
-        return SampledBatch(edges, negatives, seed, True, left_out, resident.corrections(edges, negatives))
+        corrections = resident.corrections(edges, negatives)
+        return SampledBatch(
+            edges,
+            negatives,
+            seed,
+            True,
+            (one_after_another(left_out, edges.size),),
+            (both_sides(corrections),) if corrections else (),
+        )

@@ -30,10 +30,12 @@ class ResidentNodes:
     log_q: npt.NDArray[np.float32] | None = None
     meetings: StepMeetings | None = None
     _shifts: npt.NDArray[np.int64] | None = field(init=False, compare=False)
+    _classes: npt.NDArray[np.int8] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         shifts = self.base_rows - self.partition_rows * np.arange(len(self.base_rows))
         object.__setattr__(self, "_shifts", shifts if shifts.any() else None)
+        object.__setattr__(self, "_classes", self._classes_of_rows())
 
     def rows(self) -> Rows:
         """The rows of all resident nodes, (nodes,), partition after partition."""
@@ -59,17 +61,28 @@ class ResidentNodes:
             return ()
         ends, met, classes = (edges.src, edges.dst), self.meetings, []
         if met is not None:
-            classes = [met.classes[self.partition_at(rows)] for rows in (*ends, negatives)]
+            classes = [np.take(self._classes, rows) for rows in (*ends, negatives)]
+            met_by = np.take(met.taken, classes[0].astype(np.int64) * len(met.taken) + classes[1])
+            classes[2] = classes[2].astype(np.int64)
         result = []
         for side in range(2):
             taken, each, by_class, of_side = np.zeros(edges.size, np.float32), None, None, side % len(negatives)
             if self.log_q is not None:
                 taken, each = self.log_q[side, ends[1 - side]], self.log_q[side, negatives[of_side]]
             if met is not None:
-                taken = taken + met.taken[classes[side], classes[1 - side]]
+                taken = taken + met_by  # symmetric
                 by_class = ClassCorrection(classes[2][of_side], np.take(met.taken, classes[side], axis=1))
             result.append(Correction(taken, each, by_class))
         return tuple(result)
+
+    def _classes_of_rows(self) -> npt.NDArray[np.int8]:
+        """The class of the partition that each row of the buffer is in, where there are `meetings`: a byte of each row."""
+        if self.meetings is None:
+            return np.empty(0, np.int8)
+        classes = np.zeros(int(self.base_rows.max()) + self.partition_rows, np.int8)
+        for base, kind in zip(self.base_rows.tolist(), self.meetings.classes.tolist(), strict=True):
+            classes[base : base + self.partition_rows] = kind
+        return classes
 
     def places(self, rows: Rows) -> Rows:
         """The indices of these rows in `rows`."""

@@ -211,7 +211,7 @@ class LinkLearning:
         seed = seed_for(self._config.training.seed, "neighbours", batch.epoch, batch.step, batch.index)
         places = self._representation.prepare(sampled.places, (batch.src, batch.dst), seed)
         relations = self._by_relation(batch, sampled.sides)
-        arrays = {**places.arrays, **(relations.arrays if relations else {}), "rel": batch.rel}
+        arrays = {**places.arrays, **(relations.arrays if relations else {}), **sampled.arrays(), "rel": batch.rel}
         return PreparedBatch(batch, SampledLinks(sampled, places, relations), places.rows, arrays)
 
     @property
@@ -222,10 +222,11 @@ class LinkLearning:
         self._model.seed(prepared.sampled.edges.seed)
 
     def alike(self, prepared: PreparedBatch[SampledLinks]) -> Hashable:
-        edges, relations = prepared.sampled.edges, prepared.sampled.relations
+        edges = prepared.sampled.edges
         if not self._model.repeats(edges):
             return None
-        return edges.edges.size, edges.negatives.shape, edges.shared, relations and relations.pieces, self._model.n3_share
+        arrays = tuple((name, array.shape) for name, array in prepared.arrays.items())
+        return edges.edges.size, edges.negatives.shape, edges.shared, arrays, self._model.n3_share
 
     def repeated(self, prepared: PreparedBatch[SampledLinks], batches: int) -> None:
         """Do nothing: what is counted, an encoder counts, whose work is not repeated."""
@@ -248,7 +249,7 @@ class LinkLearning:
         sampled = prepared.sampled
         vectors = self._representation.vectors(sampled.places, arrived, sampled.edges.seed)
         by_relation = partial(sampled.relations.sum, arrived) if sampled.relations else None
-        batch = DeviceBatch.of(sampled.edges, vectors.values, arrived.tensor("rel"), by_relation)
+        batch = DeviceBatch.of(sampled.edges, vectors.values, arrived.tensor("rel"), by_relation, arrived.tensor)
         loss, grads = gradients(batch)
         return loss, vectors.backward(grads)
 

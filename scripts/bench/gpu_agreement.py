@@ -2,7 +2,8 @@
 
     python scripts/bench/gpu_agreement.py [--edges 300000] [--epochs 10] [--json]
 
-Link prediction on a graph with a planted rule, then GraphSAGE classifying nodes by features and learned rows together. One seed.
+Link prediction on a graph with a planted rule, half of its partitions resident, with drawn negatives, and with all resident nodes
+and a loss of relations; then GraphSAGE classifying nodes by features and learned rows together. One seed.
 Every path, a second run of one of them, one with hot rows held on the device, one that is launched call by call, without CUDA
 graphs, and one of GraphSAGE that draws neighbours there must end with the same bits in rows, weights and losses. The CPU's sums
 have another order, so there only the first losses and the filtered MRR are compared.
@@ -51,7 +52,6 @@ def links(a: argparse.Namespace, work: Path, report: Report) -> None:
         "training.batch_size": a.batch,
         "training.epochs": a.epochs,
         "negatives.count": a.negatives,
-        "negatives.balance": False,  # a GPU has it only where it is asked for
         "storage.capacity": RESIDENT,
         "evaluation.every_epochs": a.epochs,
         "checkpoint.keep": 1,
@@ -66,6 +66,10 @@ def links(a: argparse.Namespace, work: Path, report: Report) -> None:
         detail=f"CPU {mrr['cpu']:.4f}",
     )
     dropped(a, work, report, "", dataset, common)
+    every = {"negatives.count": "all", "model.decoder": "complex", "model.reciprocal": True, "loss.relation_weight": 0.1}
+    fewer = {name: RUNS[name] for name in ("zero_copy", "bulk")}
+    settings = {**common, **every, "training.epochs": 2, "evaluation.every_epochs": 0}
+    compare(a, work, report, "all negatives and relations: ", dataset, settings, {**fewer, **LAUNCHED})
 
 
 def dropped(a: argparse.Namespace, work: Path, report: Report, task: str, dataset: Path, common: dict[str, object]) -> None:
@@ -121,7 +125,7 @@ def compare(
     ends: dict[str, tuple[str, list[float]]] = {}  # the bits of the last checkpoint, and every loss
     mrr: dict[str, float] = {}
     for name, more in {"cpu": {}, **runs}.items():
-        run = work / name.replace(" ", "-")
+        run = training.fresh(work / name.replace(" ", "-"))
         lines = training.train(
             dataset, run, {**common, "device": "cpu" if name == "cpu" else a.device, "training.scoring": "torch", **more}
         )

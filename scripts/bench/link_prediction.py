@@ -121,6 +121,7 @@ def ours(a: argparse.Namespace, one: Contender, dataset: Path, work: Path) -> Me
         "storage.capacity": one.capacity,
         "evaluation.every_epochs": 0,
         "checkpoint.every_epochs": 1000,
+        "device": "cpu",
     }
     process = subprocess.Popen(
         words("train", dataset, "--run", run, "--config=preset:plain", *(f"--set={k}={v}" for k, v in settings.items())),

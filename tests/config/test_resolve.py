@@ -57,7 +57,7 @@ def test_nothing_stays_auto_and_resolving_again_changes_nothing():
 @pytest.mark.parametrize(
     ("sets", "said"),
     [
-        ([], "batches 9.* tensors .* scores 402.* held 0"),
+        ([], "batches 9.* tensors .* scores 360.* held 0"),
         (["storage.device_path=bulk"], "held 6.82 MB"),
         (["storage.device_cache=5MB"], "held 5.00 MB"),
     ],

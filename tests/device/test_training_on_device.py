@@ -10,6 +10,7 @@ from emulated import accelerator
 
 from marius_lite.config.load import load
 from marius_lite.device import verified
+from marius_lite.device.replay import Graph
 from marius_lite.errors import UserError
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.train import build
@@ -69,6 +70,26 @@ def same(left, right):
 def test_a_run_has_the_bits_of_the_cpu(emulated, tiny_dataset, tmp_path, on_the_cpu, more):
     train_run(tiny_dataset, tmp_path / "run", load(sets=[*SETTINGS, *more]))
     same(amounts_to(tmp_path / "run"), on_the_cpu)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["negatives.balance=true"],
+        ["negatives.balance=false", "negatives.log_q=true", "negatives.degree_fraction=0.5"],
+        ["negatives.count=all", "loss.relation_weight=0.1", "model.decoder=complex", "model.reciprocal=true"],
+        ["negatives.mask_known=true"],
+    ],
+    ids=["balance", "log q", "all negatives", "known left out"],
+)
+@pytest.mark.parametrize("way", ["auto", "torch"])
+def test_what_arrives_beside_the_rows_is_of_the_batch_that_is_repeated(emulated, tiny_dataset, tmp_path, monkeypatch, more, way):
+    sets, repeat, repeated = [*SETTINGS, *more, f"training.scoring={way}", "storage.device_path=bulk"], Graph.repeat, []
+    monkeypatch.setattr(Graph, "repeat", lambda graph, batches: repeated.append(graph) or repeat(graph, batches))
+    train_run(tiny_dataset, tmp_path / "run", load(sets=sets))
+    assert bool(repeated) == ("negatives.mask_known=true" not in more)
+    train_run(tiny_dataset, tmp_path / "called", load(sets=[*sets, "training.device_graphs=false"]))
+    same(amounts_to(tmp_path / "run"), amounts_to(tmp_path / "called"))
 
 
 def test_resumed_over_another_path_it_has_the_same_bits(emulated, tiny_dataset, tmp_path, on_the_cpu):

@@ -107,13 +107,19 @@ def test_what_batches_have_in_common_that_a_device_repeats(work):
     "sets",
     [
         ["negatives.balance=true"],
-        ["negatives.mask_known=true"],
         ["negatives.log_q=true", "negatives.degree_fraction=0.5"],
+        ["negatives.count=all"],
         ["loss.relation_weight=0.5", "model.decoder=complex"],
-        ENCODER,
     ],
-    ids=["meetings", "pairs left out", "corrections", "relations", "encoder"],
+    ids=["meetings", "log q", "answers left out", "relations"],
 )
+def test_what_has_the_same_shape_for_all_batches_is_repeated(featured, sets):
+    with open_parts(featured, *LINKS, UNBALANCED, *sets) as parts:
+        parts.work.initialise()
+        assert alike(parts.work) is not None
+
+
+@pytest.mark.parametrize("sets", [["negatives.mask_known=true"], ENCODER], ids=["pairs left out", "encoder"])
 def test_nothing_is_repeated_where_the_host_puts_in_more(featured, sets):
     with open_parts(featured, *LINKS, UNBALANCED, *sets) as parts:
         parts.work.initialise()
