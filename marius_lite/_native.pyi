@@ -320,6 +320,11 @@ def softmax_loss(positives: Annotated[NDArray[numpy.float32], dict(shape=(None,)
     losses[r] = log(exp(positives[r]) + sum(exp(negatives[r]))) - positives[r]; the scores become its gradient. float32 (r,), (r, c), (r,).
     """
 
+def count_answers(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], positives: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], above: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], not_below: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], threads: int = 0) -> None:
+    """
+    Adds to above[i] how many of scores[i] are above positives[i], to not_below[i] how many are above or equal; NaN is neither. float32 (n, m), whose rows may lie apart, (n,); int64 (n,).
+    """
+
 def shared_loss_ways() -> list[tuple[str, bool, bool]]:
     """
     The ways of shared_loss that this processor and its operating system allow, the fastest first: name, whether what is multiplied is rounded to bfloat16, and whether it has every loss: some have softmax alone.

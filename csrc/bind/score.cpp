@@ -8,6 +8,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -18,6 +20,7 @@
 #include "bind/arrays.h"
 #include "score/complex.h"
 #include "score/distances.h"
+#include "score/ranks.h"
 #include "score/shared_loss.h"
 #include "score/softmax.h"
 
@@ -143,6 +146,18 @@ std::vector<std::tuple<std::string, bool, bool>> shared_loss_ways() {
     return ways;
 }
 
+void count_answers(nb::ndarray<const float, nb::ndim<2>, nb::device::cpu> scores, In<float> positives, Out<std::int64_t> above,
+                   Out<std::int64_t> not_below, int threads) {
+    const auto rows = scores.shape(0), columns = scores.shape(1);
+    require(rows == 0 || columns < 2 || scores.stride(1) == 1, "count_answers: the rows of scores have gaps");
+    require(columns <= std::numeric_limits<std::int32_t>::max(), "count_answers: a row has more than 2^31 - 1 scores");
+    require(positives.shape(0) == rows && above.shape(0) == rows && not_below.shape(0) == rows,
+            "count_answers: positives, above and not_below must have a number for each row of scores");
+    const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
+    marius::count_answers({scores.data(), size(rows), size(columns), scores.stride(0)}, positives.data(), above.data(),
+                          not_below.data(), threads);
+}
+
 }  // namespace
 
 void bind_score(nb::module_& m) {
@@ -167,6 +182,11 @@ void bind_score(nb::module_& m) {
         "losses[r] = log(exp(positives[r]) + sum(exp(negatives[r]))) - positives[r]; the scores become its gradient. float32 (r,), "
         "(r, c), (r,).",
         Release());
+    m.def("count_answers", &count_answers, "scores"_a.noconvert(), "positives"_a.noconvert(), "above"_a.noconvert(),
+          "not_below"_a.noconvert(), "threads"_a = 0,
+          "Adds to above[i] how many of scores[i] are above positives[i], to not_below[i] how many are above or equal; NaN is "
+          "neither. float32 (n, m), whose rows may lie apart, (n,); int64 (n,).",
+          Release());
     m.def("shared_loss_ways", &shared_loss_ways,
           "The ways of shared_loss that this processor and its operating system allow, the fastest first: name, whether what is "
           "multiplied is rounded to bfloat16, and whether it has every loss: some have softmax alone.");

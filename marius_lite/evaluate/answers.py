@@ -17,7 +17,7 @@ from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Pages
 from marius_lite.evaluate.queries import Queries
-from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles, query_vectors
+from marius_lite.evaluate.scorer import Scorer, Tiles, TileShape, query_vectors
 from marius_lite.types import Ids
 
 BLOCK = 4096
@@ -68,9 +68,9 @@ def answer(
     check_topk(topk)
     partitioning = pages.partitioning
     topk = min(topk, partitioning.nodes)
-    tiles, candidates = Tiles(scorer, pages.dim), Candidates(partitioning)
-    shape = (len(asked.node), topk)
-    answers = Answers(np.empty(shape, np.int64), np.empty(shape, np.float32))
+    shape = TileShape.on(scorer.relations.device)
+    tiles, candidates = Tiles(scorer, pages.dim, shape), Candidates(partitioning)
+    answers = Answers(*(np.empty((len(asked.node), topk), dtype) for dtype in (np.int64, np.float32)))
     known = KnownAnswers(left_out.known, partitioning, candidates, KNOWN_LIMIT)
     for start in range(0, len(asked.node), block):
         side, node, rel = (each[start : start + block] for each in asked)
@@ -81,9 +81,9 @@ def answer(
         for k, values in pages.each(range(partitioning.partitions)):
             gone = None if left_out.chosen is None else torch.from_numpy(~left_out.chosen(k)).to(vectors.device)
             for first, last, found in known.parts(queries, k):
-                masks = Masks(queries, candidates, k, found)
+                masks = Masks(queries, candidates, k, found, shape.together)
                 begin, end = int(queries.starts[first]), int(queries.starts[last])
-                for low, high in candidates.tiles(k, CANDIDATES):
+                for low, high in candidates.tiles(k, shape.together):
                     tiles.load(values[low:high])
                     ids = torch.arange(low, high, device=vectors.device) + candidates.first_id(k)
                     for begun, stop, scores in tiles.scores(vectors, queries.rel, begin, end):

@@ -8,17 +8,16 @@ import torch
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.known import Known
 from marius_lite.evaluate.queries import Queries
-from marius_lite.evaluate.scorer import CANDIDATES
 from marius_lite.types import Ids
 
 
 class Masks:
-    """Masks for the candidates of partition k. ``known``: its known answers."""
+    """Masks for the candidates of partition k, ``together`` of them in a tile. ``known``: its known answers."""
 
-    def __init__(self, queries: Queries, candidates: Candidates, k: int, known: Known):
-        tiles = known.position // CANDIDATES
+    def __init__(self, queries: Queries, candidates: Candidates, k: int, known: Known, together: int):
+        tiles = known.position // together
         order = np.argsort(tiles, kind="stable")
-        self._queries = queries
+        self._queries, self._together = queries, together
         self._tiles = tiles[order]
         self._keys, self._positions = known.key[order], known.position[order]
         self._answers, self._selves = (_positions(nodes, candidates, k) for nodes in (queries.answer, queries.node))
@@ -26,7 +25,7 @@ class Masks:
     def tile(self, start: int, stop: int, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the scores to leave out of the tile of queries [start, stop) and candidates [low, high): (rows, columns)."""
         queries = self._queries
-        tile = slice(*np.searchsorted(self._tiles, (low // CANDIDATES, low // CANDIDATES + 1)))
+        tile = slice(*np.searchsorted(self._tiles, (low // self._together, low // self._together + 1)))
         keys, positions = self._keys[tile], self._positions[tile]
         near = slice(*np.searchsorted(keys, (queries.key[start], queries.key[stop - 1] + 1)))
         keys, positions = keys[near], positions[near]

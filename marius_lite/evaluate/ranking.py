@@ -23,19 +23,22 @@ import torch
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.counting import Counts, Selves
 from marius_lite.evaluate.edges import EdgeBlock, EdgeSource
+from marius_lite.evaluate.kept import kept
 from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.result import TIES, ByDegree, Flags, Ranks, SelfBest, Ties, Totals
-from marius_lite.evaluate.scorer import CANDIDATES, QUERIES, QUERY_BATCH, Scorer, Tiles, query_vectors
+from marius_lite.evaluate.scorer import QUERIES, QUERY_BATCH, Scorer, Tiles, TileShape, query_vectors
 from marius_lite.graph.edges import EDGES_AT_ONCE
 from marius_lite.graph.partitioning import Partitioning
 
 BYTES_PER_KNOWN = 64
 BYTES_PER_CHUNK_EDGE = 64
 BYTES_PER_QUERY = 160
-BYTES_PER_SCORE = 24
+BYTES_PER_SCORE = 12
+KEPT_SHARE = 8
+"""Edges that filter are kept in memory where they are at most one part of so many of it."""
 
 Degrees = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 QueryNode = Literal["candidate", "left_out"]
@@ -98,11 +101,11 @@ class Ranker:
         self._partitioning = partitioning
         self._scorer = scorer
         self._options = options
-        self._tiles = Tiles(scorer, dim)
+        self._shape = TileShape.on(scorer.relations.device)
+        self._tiles = Tiles(scorer, dim, self._shape)
         self._candidates = Candidates(partitioning, options.candidates, options.seed)
-        self._known = KnownAnswers(
-            known if options.filtered else (), partitioning, self._candidates, options.memory // 4 // BYTES_PER_KNOWN
-        )
+        splits, self._kept = kept(known if options.filtered else (), options.memory // KEPT_SHARE)
+        self._known = KnownAnswers(splits, partitioning, self._candidates, options.memory // 4 // BYTES_PER_KNOWN)
 
     @property
     def label(self) -> str:
@@ -112,11 +115,12 @@ class Ranker:
     @property
     def block_size(self) -> int:
         """How many edges a block has. Their rows and queries fit the memory beside the tiles and the edges being read."""
-        tiles = QUERIES * CANDIDATES * BYTES_PER_SCORE + (QUERIES + CANDIDATES) * self._pages.dim * 4
+        queries, together = self._shape.queries, self._shape.together
+        tiles = queries * together * BYTES_PER_SCORE + (queries + together) * self._pages.dim * 4
         reading = EDGES_AT_ONCE * BYTES_PER_CHUNK_EDGE + self._partitioning.rows
         making = 3 * QUERY_BATCH * self._pages.dim * 4
         each = 4 * self._pages.dim * 4 + 2 * BYTES_PER_QUERY
-        return max(QUERIES, (self._options.memory * 3 // 4 - tiles - reading - making) // each)
+        return max(QUERIES, (self._options.memory * 3 // 4 - self._kept - tiles - reading - making) // each)
 
     def ranks(self, edges: EdgeBlock) -> Ranks:
         """Return the ranks (2, n) of the edges' destinations (row 0) and sources (row 1), as the options say.
@@ -136,9 +140,9 @@ class Ranker:
         holding = [k for k in reversed(range(self._partitioning.partitions)) if self._candidates.count(k)]
         for k, values in self._pages.each(holding):
             for first, last, known in self._known.parts(queries, k):
-                masks = Masks(queries, self._candidates, k, known)
+                masks = Masks(queries, self._candidates, k, known, self._shape.together)
                 begin, end = int(queries.starts[first]), int(queries.starts[last])
-                for low, high in self._candidates.tiles(k, CANDIDATES):
+                for low, high in self._candidates.tiles(k, self._shape.together):
                     self._tiles.load(values[self._candidates.offsets(k, low, high)])
                     for start, stop, scores in self._tiles.scores(vectors, queries.rel, begin, end):
                         left_out = masks.tile(start, stop, low, high)
@@ -159,8 +163,8 @@ class Ranker:
         rows, answers = self._pages.gather(nodes), place[len(queries) :]
         vectors = query_vectors(self._scorer, rows, place[: len(queries)], queries.rel, queries.side)
         positives = torch.empty(len(queries), device=vectors.device)
-        for begin in range(0, len(queries), QUERIES):
-            end = min(begin + QUERIES, len(queries))
+        for begin in range(0, len(queries), self._shape.queries):
+            end = min(begin + self._shape.queries, len(queries))
             self._tiles.load(rows[answers[begin:end]])
             for start, stop, scores in self._tiles.scores(vectors, queries.rel, begin, end):
                 positives[start:stop] = scores.diagonal()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,23 @@ from marius_lite.errors import RunError
 from marius_lite.types import Ids
 
 QUERIES, CANDIDATES = 256, 1024
-"""Shape of every score tile."""
+"""Shape of a tile of scores on the CPU."""
 QUERY_BATCH = 4096
+
+
+class TileShape(NamedTuple):
+    """The shape of every tile. Tiles of ``together`` candidates are looked at together: what is done once a tile takes as long as
+    its product.
+    """
+
+    queries: int = QUERIES
+    candidates: int = CANDIDATES
+    together: int = 4 * CANDIDATES
+
+    @classmethod
+    def on(cls, device: torch.device) -> TileShape:
+        """Return the shape for a ranking on ``device``. A GPU multiplies a large tile while the host launches some calls."""
+        return cls(2048, 4096, 4096) if device.type == "cuda" else cls()
 
 
 class Scorer(Protocol):
@@ -67,32 +82,38 @@ class Tiles:
     are and however the table is partitioned. So a positive ties with candidates that are equal to it.
     """
 
-    def __init__(self, scorer: Scorer, dim: int):
+    def __init__(self, scorer: Scorer, dim: int, shape: TileShape | None = None):
         device = scorer.relations.device
-        self._scorer = scorer
-        self._queries = torch.zeros(QUERIES, dim, device=device)
-        self._candidates = torch.zeros(CANDIDATES, dim, device=device)
+        self._scorer, self._shape = scorer, shape or TileShape()
+        self._queries = torch.zeros(self._shape.queries, dim, device=device)
+        self._candidates = [torch.zeros(self._shape.candidates, dim, device=device)]
         self._count = 0
 
     def load(self, rows: npt.NDArray[np.float32]) -> None:
-        """Set the candidates of the next scores: up to CANDIDATES rows (m, dim)."""
-        self._count = len(rows)
-        self._candidates[: self._count].copy_(torch.from_numpy(rows))
-        self._candidates[self._count :].zero_()
+        """Set the candidates of the next scores: rows (m, dim)."""
+        self._count, size = len(rows), self._shape.candidates
+        for place, low in enumerate(range(0, max(1, len(rows)), size)):
+            part = rows[low : low + size]
+            if place == len(self._candidates):
+                self._candidates.append(torch.empty_like(self._candidates[0]))
+            self._candidates[place][: len(part)].copy_(torch.from_numpy(part))
+            self._candidates[place][len(part) :].zero_()
 
     def scores(self, vectors: torch.Tensor, rel: Ids, begin: int, end: int) -> Iterator[tuple[int, int, torch.Tensor]]:
-        """Yield (start, stop, scores (stop - start, m)) of queries [begin, end), tile by tile.
+        """Yield (start, stop, scores (stop - start, m)) of queries [begin, end), those of a tile at a time.
 
         ``vectors`` (n, dim) and ``rel`` (n,) are those of all queries. The scores may be overwritten. Raises RunError where one
         is NaN.
         """
-        for start in range(begin, end, QUERIES):
-            stop = min(start + QUERIES, end)
+        size, filled = self._shape.queries, max(1, -(-self._count // self._shape.candidates))
+        for start in range(begin, end, size):
+            stop = min(start + size, end)
             queries = vectors[start:stop]
-            if stop - start < QUERIES:
+            if stop - start < size:
                 self._queries[: stop - start].copy_(queries)
                 self._queries[stop - start :].zero_()
                 queries = self._queries
-            scores = self._scorer.scores(queries, self._candidates)[: stop - start, : self._count]
+            tiles = [self._scorer.scores(queries, each) for each in self._candidates[:filled]]
+            scores = (tiles[0] if len(tiles) == 1 else torch.cat(tiles, 1))[: stop - start, : self._count]
             check_numbers(scores, rel[start:stop])
             yield start, stop, scores

@@ -9,6 +9,7 @@ from ranking_fakes import FakeBuffer, FakeEdges
 
 from marius_lite.errors import RunError
 from marius_lite.evaluate import EdgeBlock, Ranker, RankingOptions, rank
+from marius_lite.evaluate.scorer import TileShape
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.decoders import DECODERS, decoder_class
 from marius_lite.nn.model import LinkPredictionModel
@@ -88,6 +89,19 @@ def test_ranks_equal_the_naive_ones(decoder, reciprocal, filtered):
     found = ranker_of(table, scorer, splits, filtered=filtered).ranks(block(triples))
     np.testing.assert_array_equal(found, expected)
     assert expected.std() > 1
+
+
+@pytest.mark.parametrize("shape", [(5, 4, 8), (3, 7, 7), (64, 16, 64)])
+def test_the_shape_of_tiles_changes_nothing(shape, monkeypatch):
+    """Partitions have 15 or 16 nodes, so they have several tiles, of which some are looked at together."""
+    table, relations, splits = world()
+    scorer, triples = scorer_of("distmult", relations), splits["test"]
+    monkeypatch.setattr(TileShape, "on", classmethod(lambda cls, device: cls(*shape)))
+    found = ranker_of(table, scorer, splits, compared=True).ranked(block(triples))
+    np.testing.assert_array_equal(found.ranks, naive_ranks(table, scorer, splits, triples, True, "realistic"))
+    monkeypatch.undo()
+    for one, other in zip(found, ranker_of(table, scorer, splits, compared=True).ranked(block(triples)), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("ties", TIES)
