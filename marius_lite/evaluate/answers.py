@@ -12,12 +12,12 @@ import torch
 from marius_lite.errors import UserError
 from marius_lite.evaluate.best import BestAnswers
 from marius_lite.evaluate.candidates import Candidates
-from marius_lite.evaluate.edges import EdgeSource
 from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.scorer import Scorer, Tiles, TileShape, query_vectors
+from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.types import Ids
 
 BLOCK = 4096

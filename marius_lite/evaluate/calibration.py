@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from marius_lite.evaluate.edges import EdgeBlock, EdgeSource, select_edges
+from marius_lite.evaluate.edges import EdgeBlock, select_edges
 from marius_lite.evaluate.pages import Pages
 from marius_lite.evaluate.platt import PlattScaling, fit_platt
 from marius_lite.evaluate.scorer import QUERIES, Scorer, Tiles, query_vectors
+from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.log import log
 from marius_lite.seeds import generator_for
 from marius_lite.types import Ids

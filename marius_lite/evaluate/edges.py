@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from marius_lite.config.memory import KEPT_BYTES
 from marius_lite.evaluate.sampling import distinct
+from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgePiece
+from marius_lite.graph.kept import KeptEdges
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.seeds import generator_for
 from marius_lite.types import Ids
-
-
-class EdgeSource(Protocol):
-    """The part of `marius_lite.graph.edges.EdgeBuckets` that evaluation uses."""
-
-    partitioning: Partitioning
-
-    @property
-    def counts(self) -> npt.NDArray[np.int64]: ...
-
-    @property
-    def total(self) -> int: ...
-
-    def block(self, rows: range, columns: range, edges: int, names: Sequence[str]) -> Iterator[EdgePiece]:
-        """Read the columns ``names`` of buckets (i, j), i in ``rows``, j in ``columns``, row after row, ``edges`` at a time."""
 
 
 class EdgeBlock(NamedTuple):
@@ -61,6 +48,15 @@ def select_edges(edges: EdgeSource, max_edges: int | None, seed: int, block: int
             yield from full
     if waiting:
         yield _join(waiting)
+
+
+def kept_where_few(splits: Sequence[EdgeSource], budget: int) -> tuple[Sequence[EdgeSource], int]:
+    """Return the splits with their edges kept in memory, and the bytes of that, where all of them fit ``budget`` bytes.
+
+    Else return the splits as they are, and 0.
+    """
+    size = sum(split.total for split in splits) * KEPT_BYTES
+    return ([KeptEdges(split) for split in splits], size) if size <= budget else (splits, 0)
 
 
 def _chosen_edges(edges: EdgeSource, chosen: Ids | None, block: int) -> Iterator[EdgeBlock]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from marius_lite.evaluate.candidates import Candidates
-from marius_lite.evaluate.edges import EdgeSource
 from marius_lite.evaluate.queries import Queries
+from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.types import Ids

@@ -22,14 +22,14 @@ import torch
 
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.counting import Counts, Selves
-from marius_lite.evaluate.edges import EdgeBlock, EdgeSource
-from marius_lite.evaluate.kept import kept
+from marius_lite.evaluate.edges import EdgeBlock, kept_where_few
 from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.result import TIES, ByDegree, Flags, Ranks, SelfBest, Ties, Totals
 from marius_lite.evaluate.scorer import QUERIES, QUERY_BATCH, Scorer, Tiles, TileShape, query_vectors
+from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.graph.edges import EDGES_AT_ONCE
 from marius_lite.graph.partitioning import Partitioning
 
@@ -104,7 +104,7 @@ class Ranker:
         self._shape = TileShape.on(scorer.relations.device)
         self._tiles = Tiles(scorer, dim, self._shape)
         self._candidates = Candidates(partitioning, options.candidates, options.seed)
-        splits, self._kept = kept(known if options.filtered else (), options.memory // KEPT_SHARE)
+        splits, self._kept = kept_where_few(known if options.filtered else (), options.memory // KEPT_SHARE)
         self._known = KnownAnswers(splits, partitioning, self._candidates, options.memory // 4 // BYTES_PER_KNOWN)
 
     @property

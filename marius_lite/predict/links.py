@@ -13,9 +13,9 @@ import numpy.typing as npt
 from marius_lite.errors import UserError
 from marius_lite.evaluate.answers import BLOCK, Asked, LeftOut, answer, check_topk
 from marius_lite.evaluate.calibration import calibrate
-from marius_lite.evaluate.edges import EdgeSource
 from marius_lite.evaluate.pages import Pages
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.graph.self_loops import self_loops_are_rare
 from marius_lite.graph.trained import trained_nodes, trained_relations
 from marius_lite.nn.allocator import give_back

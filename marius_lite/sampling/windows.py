@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from marius_lite.graph.edge_segment import TOGETHER, stretches
 from marius_lite.graph.edges import EdgeBuckets
-from marius_lite.sampling.kept import KeptEdges
+from marius_lite.graph.kept import KeptEdges
 from marius_lite.sampling.replayed import ReplayedEdges
 from marius_lite.types import Step
 

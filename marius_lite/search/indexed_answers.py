@@ -10,10 +10,10 @@ import torch
 
 from marius_lite.evaluate.answers import KNOWN_LIMIT, Answers, Asked, Chosen, LeftOut, check_topk
 from marius_lite.evaluate.candidates import Candidates
-from marius_lite.evaluate.edges import EdgeSource
 from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.scorer import Scorer, query_vectors
+from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.search.index_folder import IndexOnDisk
 from marius_lite.search.vector_index import Probing, VectorIndex, best_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.evaluate.edges import EdgeSource
+from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.graph.edges import EdgePiece
 
 

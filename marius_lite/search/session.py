@@ -14,9 +14,9 @@ import torch
 from marius_lite.encode.vectors import rows_behind, vector_rows
 from marius_lite.errors import UserError
 from marius_lite.evaluate.answers import Answers, Asked, Chosen, LeftOut, answer
-from marius_lite.evaluate.edges import EdgeSource
 from marius_lite.evaluate.pages import Pages
 from marius_lite.evaluate.scorer import Scorer
+from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.graph.raw_lookup import looked_up, raw_ids
 from marius_lite.graph.self_loops import self_loops_are_rare
 from marius_lite.log import log

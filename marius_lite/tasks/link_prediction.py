@@ -25,6 +25,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.facts import facts_of
+from marius_lite.graph.kept import KeptEdges
 from marius_lite.graph.plans import plans_of
 from marius_lite.graph.report import leak_lines, read_report
 from marius_lite.graph.versions import dataset_of
@@ -34,7 +35,6 @@ from marius_lite.ordering.plan import needs_all
 from marius_lite.rows.batch import Arrived, Grouped, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
-from marius_lite.sampling.kept import KeptEdges
 from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.meetings import PlannedMeetings
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler

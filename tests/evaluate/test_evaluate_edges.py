@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from ranking_fakes import FakeEdges
 
+from marius_lite.config.memory import KEPT_BYTES
 from marius_lite.evaluate import select_edges
+from marius_lite.evaluate.edges import kept_where_few
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.kept import KeptEdges
 from marius_lite.graph.partitioning import Partitioning
 
 
@@ -66,3 +70,12 @@ def test_buckets_without_a_chosen_edge_are_not_read():
 
 def test_no_edges():
     assert list(select_edges(edges_of(count=0), None, 0)) == []
+
+
+def test_many_edges_are_not_kept(tiny_dataset):
+    edges = Dataset.open(tiny_dataset).edges("train")
+    size = 2 * edges.total * KEPT_BYTES
+    assert kept_where_few([edges, edges], size - 1) == ([edges, edges], 0)
+    splits, taken = kept_where_few([edges, edges], size)
+    assert all(isinstance(split, KeptEdges) for split in splits)
+    assert taken == size

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import marius_lite
 from marius_lite.errors import UserError
-from marius_lite.sampling.kept import KeptEdges
+from marius_lite.graph.edges import COLUMNS
+from marius_lite.graph.kept import KeptEdges
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +39,33 @@ def test_buckets_are_what_is_stored(edges, data):
         assert (found == expected).all()
 
 
+@settings(deadline=None)
+@given(st.data())
+def test_blocks_are_what_is_stored(edges, data):
+    p = edges.partitioning.partitions
+    rows, columns = (range(*sorted(data.draw(st.tuples(*[st.integers(0, p)] * 2)))) for _ in range(2))
+    at_once, names = (
+        data.draw(st.integers(20, edges.total + 1)),
+        data.draw(st.sampled_from([COLUMNS, COLUMNS[:1], COLUMNS[::-1]])),
+    )
+    ours, theirs = (list(each.block(rows, columns, at_once, names)) for each in (KeptEdges(edges), edges))
+    for one, other in zip(joined(ours, len(names)), joined(theirs, len(names)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert all(len(piece.columns[0]) <= at_once for piece in ours)
+
+
+def joined(pieces, names):
+    """The columns of all pieces, with the bucket of each edge: pieces begin elsewhere where edges were removed."""
+    columns = [np.concatenate([np.empty(0, np.uint32), *(piece.columns[k] for piece in pieces)]) for k in range(names)]
+    return [*columns, np.concatenate([np.empty(0, int), *(piece.bucket_of_each() for piece in pieces)])]
+
+
 def test_they_are_read_once(edges, monkeypatch):
     kept, out = KeptEdges(edges), np.empty((3, edges.total), np.uint32)
     kept.read_into([(0, 0)], *out)
-    monkeypatch.delattr("marius_lite.graph.edges.EdgeBuckets.read_into")
+    monkeypatch.delattr("marius_lite.graph.edges.EdgeBuckets.block")
     assert kept.read_into([(0, 0), (1, 1)], *out) == edges.counts[0, 0] + edges.counts[1, 1]
+    assert sum(len(piece.columns[0]) for piece in kept.block(range(1), range(2), 9, COLUMNS)) == edges.counts[0, :2].sum()
 
 
 def test_damaged_ones_are_told(tmp_path):
