@@ -28,7 +28,7 @@ from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.result import TIES, ByDegree, Flags, Ranks, SelfBest, Ties, Totals
-from marius_lite.evaluate.scorer import QUERIES, QUERY_BATCH, Scorer, Tiles, TileShape, query_vectors
+from marius_lite.evaluate.scorer import QUERY_BATCH, Scorer, Tiles, TileShape, query_vectors
 from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.graph.edges import EDGES_AT_ONCE
 from marius_lite.graph.partitioning import Partitioning
@@ -38,7 +38,7 @@ BYTES_PER_CHUNK_EDGE = 64
 BYTES_PER_QUERY = 160
 BYTES_PER_SCORE = 12
 KEPT_SHARE = 8
-"""Edges that filter are kept in memory where they are at most one part of so many of it."""
+"""Edges that filter are kept in memory where they take at most one part of so many of it, and half of what blocks would have."""
 
 Degrees = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 QueryNode = Literal["candidate", "left_out"]
@@ -104,7 +104,8 @@ class Ranker:
         self._shape = TileShape.on(scorer.relations.device)
         self._tiles = Tiles(scorer, dim, self._shape)
         self._candidates = Candidates(partitioning, options.candidates, options.seed)
-        splits, self._kept = kept_where_few(known if options.filtered else (), options.memory // KEPT_SHARE)
+        budget = min(options.memory // KEPT_SHARE, self._room // 2)
+        splits, self._kept = kept_where_few(known if options.filtered else (), budget)
         self._known = KnownAnswers(splits, partitioning, self._candidates, options.memory // 4 // BYTES_PER_KNOWN)
 
     @property
@@ -115,12 +116,18 @@ class Ranker:
     @property
     def block_size(self) -> int:
         """How many edges a block has. Their rows and queries fit the memory beside the tiles and the edges being read."""
+        each = 4 * self._pages.dim * 4 + 2 * BYTES_PER_QUERY
+        return max(self._shape.queries, (self._room - self._kept) // each)
+
+    @property
+    def _room(self) -> int:
+        """The bytes for a block, and for edges that are kept. A GPU has the tiles in its own memory."""
         queries, together = self._shape.queries, self._shape.together
         tiles = queries * together * BYTES_PER_SCORE + (queries + together) * self._pages.dim * 4
         reading = EDGES_AT_ONCE * BYTES_PER_CHUNK_EDGE + self._partitioning.rows
         making = 3 * QUERY_BATCH * self._pages.dim * 4
-        each = 4 * self._pages.dim * 4 + 2 * BYTES_PER_QUERY
-        return max(QUERIES, (self._options.memory * 3 // 4 - self._kept - tiles - reading - making) // each)
+        on_host = self._scorer.relations.device.type == "cpu"
+        return self._options.memory * 3 // 4 - (tiles if on_host else 0) - reading - making
 
     def ranks(self, edges: EdgeBlock) -> Ranks:
         """Return the ranks (2, n) of the edges' destinations (row 0) and sources (row 1), as the options say.

@@ -84,7 +84,7 @@ class Tiles:
 
     def __init__(self, scorer: Scorer, dim: int, shape: TileShape | None = None):
         device = scorer.relations.device
-        self._scorer, self._shape = scorer, shape or TileShape()
+        self._scorer, self._shape = scorer, shape or TileShape.on(device)
         self._queries = torch.zeros(self._shape.queries, dim, device=device)
         self._candidates = [torch.zeros(self._shape.candidates, dim, device=device)]
         self._count = 0

@@ -7,6 +7,7 @@ import torch
 from marius_lite.evaluate.calibration import calibrate, scored_pairs
 from marius_lite.evaluate.edges import select_edges
 from marius_lite.evaluate.pages import Pages
+from marius_lite.evaluate.scorer import TileShape
 from marius_lite.graph.dataset import Dataset
 from marius_lite.preprocess.build import preprocess
 from marius_lite.preprocess.options import Options
@@ -65,6 +66,15 @@ def figures(planted, scorer):
     dataset, pages = planted
     edges = next(select_edges(dataset.edges("test"), 10_000, 1, 10_000))
     return scored_pairs(pages, scorer, edges, [dataset.edges(split) for split in dataset.manifest.edges], 1)
+
+
+def test_scores_come_from_products_of_the_shape_that_answers_come_from(planted, monkeypatch):
+    """Else they have other bits."""
+    monkeypatch.setattr(TileShape, "on", classmethod(lambda cls, device: cls(64, 160, 320)))
+    dot, shapes = Dot(), set()
+    monkeypatch.setattr(dot, "scores", lambda *of: shapes.add(tuple(map(len, of))) or Dot.scores(dot, *of))
+    figures(planted, dot)
+    assert shapes == {(64, 160)}
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])

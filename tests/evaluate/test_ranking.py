@@ -7,6 +7,7 @@ import pytest
 import torch
 from ranking_fakes import FakeBuffer, FakeEdges
 
+from marius_lite.config.memory import EVALUATION_BYTES
 from marius_lite.errors import RunError
 from marius_lite.evaluate import EdgeBlock, Ranker, RankingOptions, rank
 from marius_lite.evaluate.scorer import TileShape
@@ -212,6 +213,17 @@ def test_little_memory_changes_nothing():
     )
     assert None in calls
     assert small.block_size < ranker_of(table, scorer, splits).block_size
+
+
+@pytest.mark.parametrize(("device", "dim"), [("cpu", 100), ("cpu", 512), ("meta", 100), ("meta", 800)])
+def test_blocks_have_many_questions_beside_large_tiles_and_a_million_kept_edges(device, dim, monkeypatch):
+    """A pass over the table for each few questions takes long. Tiles on another device take none of the host's memory."""
+    if device != "cpu":
+        monkeypatch.setattr(TileShape, "on", classmethod(lambda cls, device: cls(2048, 4096, 4096)))
+    model, partitioning = scorer_of("distmult", torch.empty(1, dim, device=device)), Partitioning(10_000, 1)
+    edges = FakeEdges(np.zeros((1_000_000, 3), int), partitioning)
+    ranker = Ranker(None, partitioning, dim, model, [edges], RankingOptions(memory=EVALUATION_BYTES))
+    assert ranker.block_size > 1024
 
 
 def test_blocks_do_not_change_the_numbers():
