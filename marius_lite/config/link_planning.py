@@ -274,7 +274,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     if config.negatives.log_q:
         workspace += rows * LOG_Q_BYTES
     if balances(config) and not needs_all(ordering):
-        workspace += rows + meetings_bytes(config, resident(facts, capacity).nodes)  # a class of each row
+        workspace += 2 * rows + meetings_bytes(config, resident(facts, capacity).nodes)  # a class of each row
     plan = MemoryPlan(
         slots=slots,
         spare=slots - capacity,

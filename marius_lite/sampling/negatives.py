@@ -30,7 +30,7 @@ class ResidentNodes:
     log_q: npt.NDArray[np.float32] | None = None
     meetings: StepMeetings | None = None
     _shifts: npt.NDArray[np.int64] | None = field(init=False, compare=False)
-    _classes: npt.NDArray[np.int8] = field(init=False, compare=False)
+    _classes: npt.NDArray[np.uint16] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         shifts = self.base_rows - self.partition_rows * np.arange(len(self.base_rows))
@@ -75,11 +75,11 @@ class ResidentNodes:
             result.append(Correction(taken, each, by_class))
         return tuple(result)
 
-    def _classes_of_rows(self) -> npt.NDArray[np.int8]:
-        """The class of the partition that each row of the buffer is in, where there are `meetings`: a byte of each row."""
+    def _classes_of_rows(self) -> npt.NDArray[np.uint16]:
+        """The class of the partition that each row of the buffer is in, where there are `meetings`: two bytes of each row."""
         if self.meetings is None:
-            return np.empty(0, np.int8)
-        classes = np.zeros(int(self.base_rows.max()) + self.partition_rows, np.int8)
+            return np.empty(0, np.uint16)
+        classes = np.zeros(int(self.base_rows.max()) + self.partition_rows, np.uint16)
         for base, kind in zip(self.base_rows.tolist(), self.meetings.classes.tolist(), strict=True):
             classes[base : base + self.partition_rows] = kind
         return classes

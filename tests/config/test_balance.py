@@ -33,5 +33,5 @@ def test_memory_is_counted_out_of_core_alone():
     more = workspace(OUT_OF_CORE, "negatives.balance=true") - workspace(OUT_OF_CORE, "negatives.balance=false")
     queries, negatives = 2 * 15_000, 2 * 10 * 1000
     rows = more - 2 * (queries * 20 + negatives * 32)
-    assert 0 < rows < GRAPH.nodes  # a byte of each row of the buffer, out of core
+    assert 0 < rows < 2 * GRAPH.nodes  # two bytes of each row of the buffer, out of core
     assert workspace("negatives.balance=true") == workspace("negatives.balance=false")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from marius_lite.ordering.plan import make_plan
+from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.meetings import PlannedMeetings, StepMeetings
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes
 from marius_lite.types import EdgeBatch
@@ -45,3 +46,18 @@ def test_a_batch_knows_the_classes_of_its_nodes_wherever_their_partitions_lie():
         assert correction.answers.tolist() == step.taken[[1, 0], [1, 0]].tolist()
         assert (correction.by_class.classes == classes[side]).all()
         assert (correction.by_class.taken == step.taken[:, queries]).all()
+
+
+def test_every_partition_may_be_of_a_class_of_its_own():
+    """Beta has as many classes as the buffer has partitions."""
+    meetings, partitions = planned("beta", 520, 260), 260
+    found = meetings.of(0, 0)
+    assert found is not None
+    assert len(found.taken) == partitions
+    resident = ResidentNodes(tuple(range(partitions)), partitions, 1, np.arange(partitions), meetings=found)
+    edges = EdgeBatch(1, 2, 3, np.arange(partitions), np.arange(partitions)[::-1].copy(), np.zeros(partitions, np.int64))
+    for side, correction in enumerate(EveryResident(0).sample(edges, resident).corrections):
+        assert side == 0
+        assert correction.by_class.classes.ravel().tolist() == found.classes.tolist()
+        expected = found.taken[found.classes[edges.src], found.classes[edges.dst]]
+        assert correction.answers.tolist() == [*expected, *expected]
