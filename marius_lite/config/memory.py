@@ -49,6 +49,8 @@ of csrc/score/shared_loss.cpp and shared_softmax_tiles.h."""
 DEVICE_TILE = 1 << 27
 """Numbers in a tile of scores on a device, at most. A GPU wants fewer and larger steps than a CPU: of 100 M scores, the products
 for the negatives' gradients take 1.0 ms of an H200 in four tiles, and 0.65 ms in one."""
+RANKED_TILE = 1 << 23
+"""Numbers in a tile of scores of a ranking on a device: `evaluate.scorer.TileShape.on`."""
 CLASSES = 2
 """Classes of partitions that meet others equally often, by the orderings that `storage.ordering: auto` chooses."""
 GRAPH_BYTES = 256 << 20
@@ -234,7 +236,7 @@ def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dic
     return {
         "batches": RING * (places * stride + sent_bytes(batch, places)),
         "tensors": tensors,
-        "scores": 3 * 4 * min(DEVICE_TILE, _tile_numbers(config, resident)),
+        "scores": 3 * 4 * max(RANKED_TILE, min(DEVICE_TILE, _tile_numbers(config, resident))),
         "held": cached,
     }
 

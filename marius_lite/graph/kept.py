@@ -20,7 +20,10 @@ Column = npt.NDArray[np.uint32]
 
 
 class KeptEdges:
-    """All ``edges`` of a split, in memory from the first time that any of them are read. It is an `EdgeSource` too."""
+    """All ``edges`` of a split, in memory from the first time that any of them are read. It is an `EdgeSource` too.
+
+    ``edges`` must give buckets row after row, which links that are turned (`search.linked.AsLinks`) do not.
+    """
 
     def __init__(self, edges: EdgeSource):
         self.counts, self.total, self.partitioning = edges.counts, edges.total, edges.partitioning
@@ -50,7 +53,10 @@ class KeptEdges:
         return at
 
     def block(self, rows: range, columns: range, edges: int, names: Sequence[str]) -> Iterator[EdgePiece]:
-        """Yield copies of the columns ``names`` of these buckets, row after row, ``edges`` at a time. See `EdgeBuckets.block`."""
+        """Yield copies of the columns ``names`` of these buckets, row after row, ``edges`` at a time. See `EdgeBuckets.block`.
+
+        A bucket stands once in a piece, with the edges of all its segments.
+        """
         p = len(self.counts)
         buckets = np.add.outer(np.arange(rows.start, rows.stop) * p, np.arange(columns.start, columns.stop)).reshape(-1)
         buckets = buckets[self.counts.reshape(-1)[buckets] > 0]

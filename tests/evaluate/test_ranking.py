@@ -7,9 +7,11 @@ import pytest
 import torch
 from ranking_fakes import FakeBuffer, FakeEdges
 
-from marius_lite.config.memory import EVALUATION_BYTES
+from marius_lite.config.load import load
+from marius_lite.config.memory import EVALUATION_BYTES, device_bytes
 from marius_lite.errors import RunError
 from marius_lite.evaluate import EdgeBlock, Ranker, RankingOptions, rank
+from marius_lite.evaluate.ranking import BYTES_PER_SCORE
 from marius_lite.evaluate.scorer import TileShape
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.decoders import DECODERS, decoder_class
@@ -224,6 +226,12 @@ def test_blocks_have_many_questions_beside_large_tiles_and_a_million_kept_edges(
     edges = FakeEdges(np.zeros((1_000_000, 3), int), partitioning)
     ranker = Ranker(None, partitioning, dim, model, [edges], RankingOptions(memory=EVALUATION_BYTES))
     assert ranker.block_size > 1024
+
+
+def test_a_tile_on_a_device_is_counted_beside_small_batches():
+    shape = TileShape.on(torch.device("cuda"))
+    counted = device_bytes(load(sets=["training.batch_size=10", "negatives.count=10"]), 0, 0, 100)["scores"]
+    assert counted >= shape.queries * shape.together * BYTES_PER_SCORE
 
 
 def test_blocks_do_not_change_the_numbers():
