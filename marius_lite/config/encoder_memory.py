@@ -175,7 +175,7 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, cached: int) -> di
         "held": cached,
     }
     if config.task == "link_prediction":
-        decoded = device_bytes(config, 0, 0, sizes.graph.nodes)
+        decoded = device_bytes(config, 0, 0, sizes.graph.nodes, sizes.graph.relations)
         needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": cached}
     if samples_on_device(config):
         needed["sampling"] = _sampling(nodes, edges, sizes)

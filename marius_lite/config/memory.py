@@ -52,7 +52,7 @@ for the negatives' gradients take 1.0 ms of an H200 in four tiles, and 0.65 ms i
 RANKED_TILE = 1 << 23
 """Numbers in a tile of scores of a ranking on a device: `evaluate.scorer.TileShape.on`."""
 CLASSES = 2
-"""Classes of partitions that meet others equally often, by the orderings that `storage.ordering: auto` chooses."""
+"""Classes of partitions that meet others equally often, mostly. Small graphs may have some more, `beta` has one a partition."""
 GRAPH_BYTES = 256 << 20
 """Bytes on a device of the results of graphs: the gradients of batches whose work is kept."""
 PRODUCTS_WORKSPACE = 32 << 20
@@ -226,36 +226,39 @@ def sent_bytes(edges: int, places: int) -> int:
     return packet_bytes(edges, places) * (TOGETHER if places <= FEW_ROWS else 1)
 
 
-def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dict[str, int]:
+def device_bytes(config: Config, stride: int, cached: int, resident: int, relations: int) -> dict[str, int]:
     """Return the bytes on a device by purpose: batches under way, the tensors of one batch, scores, and rows that stay there.
 
-    ``cached``: bytes of the rows that stay on the device. What CUDA itself takes is not counted.
+    ``cached``: bytes of the rows that stay on the device. ``resident``: nodes in memory. ``relations``: of the graph. What CUDA
+    itself takes is not counted.
     """
     batch, dim, places = largest_batch(config), config.model.dim, batch_places(config, resident)
     tensors = places * dim * 4 * 5 + 16 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
     return {
         "batches": RING * (places * stride + sent_bytes(batch, places)),
         "tensors": tensors,
-        "scores": 3 * 4 * max(RANKED_TILE, min(DEVICE_TILE, _tile_numbers(config, resident))),
+        "scores": 3 * 4 * max(RANKED_TILE, min(DEVICE_TILE, _tile_numbers(config, resident, relations))),
         "held": cached,
     }
 
 
-def _tile_numbers(config: Config, resident: int) -> int:
-    """Return the numbers of the largest array by which all scores of a batch are computed at once."""
+def _tile_numbers(config: Config, resident: int, relations: int) -> int:
+    """Return the numbers of the largest array by which all scores of a batch are computed at once: those of nodes, or those of
+    relations where they are predicted too."""
     _, chunks, count = negatives_shape(config, resident)
-    queries = 2 * -(-largest_batch(config) // chunks) * chunks
-    return queries * count * (1 if DECODERS[config.model.decoder].inner else config.model.dim)
+    queries, batch = 2 * -(-largest_batch(config) // chunks) * chunks, largest_batch(config)
+    of_nodes = queries * count * (1 if DECODERS[config.model.decoder].inner else config.model.dim)
+    return max(of_nodes, batch * 2 * relations if config.loss.relation_weight else 0)  # rows are two where reciprocal
 
 
-def graph_bytes(config: Config, resident: int) -> int:
+def graph_bytes(config: Config, resident: int, relations: int) -> int:
     """Return the bytes on a device that the work of batches takes where it is kept as graphs: what they compute, again, which all
     graphs have in common, and `graph_memory`. 0 where there are none.
     """
     if not config.training.device_graphs:
         return 0
     batch, places = largest_batch(config), batch_places(config, resident)
-    needs, values = device_bytes(config, 0, 0, resident), places * config.model.dim * 4
+    needs, values = device_bytes(config, 0, 0, resident, relations), places * config.model.dim * 4
     return needs["tensors"] + needs["scores"] + graph_memory(values + sent_bytes(batch, places), values)
 
 

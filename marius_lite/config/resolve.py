@@ -64,8 +64,9 @@ def batch_needs(config: Config, facts: Facts, capacity: int, cached: int) -> Bat
         sizes = planning.encoder_sizes(config, facts, capacity)
         return BatchNeeds(encoder_device_bytes(config, sizes, cached), graphs=encoder_graph_bytes(config, sizes))
     rows = planning.seeds(config, batch, nodes)
-    graphs = graph_bytes(config, nodes)
-    return BatchNeeds(device_bytes(config, facts.stride, cached, nodes), rows, sent_bytes(batch, rows), graphs)
+    graphs = graph_bytes(config, nodes, facts.relations)
+    needs = device_bytes(config, facts.stride, cached, nodes, facts.relations)
+    return BatchNeeds(needs, rows, sent_bytes(batch, rows), graphs)
 
 
 def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> None:

@@ -70,7 +70,7 @@ def test_purposes_on_the_device():
     assert set(links) == {"batches", "tensors", "scores", "held", "sampling"}
     for sets in (["sampling.device=cpu"], ["sampling.weighted=true"]):
         assert "sampling" not in encoder_device_bytes(load(sets=[*NODES, *sets]), sizes, 0)
-    assert links["scores"] == device_bytes(config, 0, 0, 150)["scores"]
+    assert links["scores"] == device_bytes(config, 0, 0, 150, 1)["scores"]
     assert links["batches"] >= RING * 5 * 400 * 416
 
 

@@ -10,7 +10,7 @@ from marius_lite.config.encoder_memory import EncoderSizes, ResidentGraph, encod
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.link_planning import link_sizes
 from marius_lite.config.load import load
-from marius_lite.config.memory import EDGE_BYTES, KEPT_BYTES, largest_window
+from marius_lite.config.memory import EDGE_BYTES, KEPT_BYTES, device_bytes, largest_window
 from marius_lite.config.resolve import resolve
 from marius_lite.errors import UserError
 from marius_lite.ordering.plan import make_plan
@@ -263,3 +263,11 @@ def test_rows_of_bfloat16_are_for_the_cpu_where_there_are_any():
         key = wrong.partition("=")[0]
         with pytest.raises(UserError, match=f"`storage.row_dtype` is bfloat16, but `{key}` is cuda: .* leave `{key}` out"):
             device("model.encoder=sage", "model.inputs=both", wrong)
+
+
+def test_scores_of_relations_are_counted_where_they_are_predicted():
+    sets = ["training.batch_size=10000", "negatives.count=100", "model.decoder=complex"]
+    few, many = (
+        device_bytes(load(sets=[*sets, f"loss.relation_weight={weight}"]), 0, 0, 1000, 3000)["scores"] for weight in (0, 0.1)
+    )
+    assert few < many == 3 * 4 * 15_000 * 2 * 3000

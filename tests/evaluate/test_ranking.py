@@ -230,7 +230,7 @@ def test_blocks_have_many_questions_beside_large_tiles_and_a_million_kept_edges(
 
 def test_a_tile_on_a_device_is_counted_beside_small_batches():
     shape = TileShape.on(torch.device("cuda"))
-    counted = device_bytes(load(sets=["training.batch_size=10", "negatives.count=10"]), 0, 0, 100)["scores"]
+    counted = device_bytes(load(sets=["training.batch_size=10", "negatives.count=10"]), 0, 0, 100, 1)["scores"]
     assert counted >= shape.queries * shape.together * BYTES_PER_SCORE
 
 

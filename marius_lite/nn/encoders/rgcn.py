@@ -23,6 +23,8 @@ class Rgcn(Encoder):
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         conv: torch.nn.Module = geometric().RGCNConv(in_width, out_width, self.relations)
+        with torch.no_grad():  # a sum over relations is else larger than what it is made of, layer after layer
+            conv.weight /= self.relations**0.5
         return conv
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
