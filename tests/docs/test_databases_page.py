@@ -14,6 +14,6 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     code = "\n".join(re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S))
     exec(compile(code, str(PAGE), "exec"), {})
     said = re.findall(r"^ *print\(.*\)  # (.*)$", code, re.M)
-    assert len(said) == 2
+    assert len(said) == 3
     assert capsys.readouterr().out.splitlines() == said
     assert (tmp_path / "hub" / "README.md").exists()

@@ -38,6 +38,7 @@ TWO = re.compile(r"\s*(\S+)\s+(\S+)\s*")
 WRITE = "write text: a class in each line, or a node's id and its class"
 ADVICE = f"save a one-dimensional array of integers or names, a class for each node and -1 for none, with numpy.save, or {WRITE}"
 RANGE = f"class numbers are 0 to {MOST_CLASSES - 1}, or -1 for no label: number the classes from 0, or give names"
+FRACTION = "labels are classes, and numbers are not predicted: make a class of each range of them, or leave the labels out"
 
 
 class LabelValues(Protocol):
@@ -114,7 +115,8 @@ class _ArrayValues(OfArray):
             wrong = ~none & ((values < NONE) | (values >= MOST_CLASSES) | (values != np.trunc(values)))
             if wrong.any():
                 row = int(wrong.argmax())
-                raise UserError(f"{self.place(first + row)}: label {values[row]}: {RANGE}")
+                what = RANGE if values[row] == np.trunc(values[row]) else FRACTION
+                raise UserError(f"{self.place(first + row)}: label {values[row]}: {what}")
             yield pa.array(np.where(none, NONE, values).astype(np.int64))
 
 

@@ -146,7 +146,7 @@ def test_what_the_manifest_and_the_report_say(inputs):
 
 Y = np.array([0, 1, 1, -1])
 LABELS = {
-    "fractions": (Y + 0.5, "row 0: label 0.5: class numbers are 0 to"),
+    "fractions": (Y + 0.5, "row 0: label 0.5: labels are classes, and numbers are not predicted"),
     "infinite": (np.array([0, 1, np.inf, -1]), "row 2: label inf"),
     "complex": (Y + 1j, "an array of complex128, shape .*one-dimensional array of integers"),
     "truth values": (Y > 0, "an array of bool"),
