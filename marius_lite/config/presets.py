@@ -41,7 +41,8 @@ LARGE_ROWS = 0.5
 class GraphShape:
     """The facts by which a preset is chosen.
 
-    ``classified``: whether nodes have features, labels, splits and in-edge lists. ``encoded``: whether an encoder is asked for.
+    ``classified``: whether nodes have features, labels, splits and in-edge lists. ``featureless``: whether they have all of these
+    but features. ``split``: whether edges are split too, not only nodes. ``encoded``: whether an encoder is asked for.
     ``unlike``: whether linked nodes are hardly more often of one class than by chance.
     """
 
@@ -52,11 +53,13 @@ class GraphShape:
     available_memory: int
     encoded: bool = False
     unlike: bool = False
+    featureless: bool = False
+    split: bool = False
 
     @property
     def task(self) -> str:
         """The task that the dataset suggests."""
-        return NODES if self.classified else LINKS
+        return NODES if self.classified or (self.featureless and not self.split) else LINKS
 
 
 def suitable(shape: GraphShape, task: str | None = None) -> tuple[str, str]:
@@ -76,9 +79,12 @@ def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
     """Return (preset, whether it fits graphs for its task, why it would be chosen), the first choice of each task first."""
     nodes = f"{shape.nodes:,} nodes"
     kind = f"{nodes} with features and classes" if shape.classified else nodes
+    plain = f"{nodes} with classes, without features"
     relations = f"{shape.relations:,} relations" if shape.relations > 1 else "one relation"
     return [
         ("gcn", shape.classified and shape.nodes <= FEW_NODES and not shape.unlike, kind),
+        # Sage learns a row of each node by heart, besides those of its neighbours.
+        ("gcn", shape.featureless and shape.nodes <= FEW_NODES and not shape.unlike, plain),
         ("sage", True, kind + (", linked to nodes of other classes" if shape.unlike else "")),
         # The others are for learned rows alone: with kg's and kg-small's settings GraphSAGE learned next to nothing of links.
         ("encoder", shape.encoded and shape.edges <= FEW_EDGES, f"{relations}; {nodes}, links through an encoder"),

@@ -90,9 +90,9 @@ def shape_of(dataset: Dataset, encoded: bool = False, seen: Tried | None = None)
     """Return the facts by which a preset is chosen. ``encoded``: whether an encoder is asked for. ``seen``: what linear models
     say, where they were tried."""
     manifest = dataset.manifest
-    classified = _classified(dataset)
+    classified, labelled = _classified(dataset), _labelled(dataset)
     unlike = None if seen is None else seen.unlike
-    if unlike is None and classified and manifest.nodes <= presets.FEW_NODES:
+    if unlike is None and labelled and manifest.nodes <= presets.FEW_NODES:
         alike = likeness(dataset)
         unlike = alike is not None and alike < presets.ALIKE
     return presets.GraphShape(
@@ -103,6 +103,8 @@ def shape_of(dataset: Dataset, encoded: bool = False, seen: Tried | None = None)
         encoded=encoded,
         available_memory=machine.available_memory(),
         unlike=bool(unlike),
+        featureless=labelled and not classified,
+        split=len(manifest.edges) > 1,
     )
 
 
@@ -117,4 +119,8 @@ def linear_models(dataset: Dataset, asked: Any = None) -> Tried | None:
 
 
 def _classified(dataset: Dataset) -> bool:
-    return bool(dataset.features and dataset.labels and dataset.node_counts and dataset.adjacency)
+    return bool(dataset.features) and _labelled(dataset)
+
+
+def _labelled(dataset: Dataset) -> bool:
+    return bool(dataset.labels and dataset.node_counts and dataset.adjacency)

@@ -54,6 +54,10 @@ def test_an_unknown_preset_names_the_known_ones():
         (replace(SMALL, relations=1, nodes=10**8), "kg-large"),
         (replace(SMALL, classified=True), "gcn"),
         (replace(SMALL, classified=True, nodes=10**6), "sage"),
+        (replace(SMALL, featureless=True), "gcn"),
+        (replace(SMALL, featureless=True, unlike=True), "sage"),
+        (replace(SMALL, featureless=True, nodes=10**6), "sage"),
+        (replace(SMALL, featureless=True, split=True), "kg-small"),  # edges to predict were set apart
     ],
 )
 def test_each_kind_of_graph_gets_its_own(shape, expected):

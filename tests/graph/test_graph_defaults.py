@@ -72,6 +72,27 @@ def test_another_task_takes_the_preset_that_suits_it_and_says_why(request, caplo
     assert f"`task` is {task}, though the dataset suggests {suggested}" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("step", "options", "task", "encoder"),
+    [
+        (0, [], "node_classification", "gcn"),
+        (1, [], "node_classification", "sage"),  # to nodes of other classes
+        (0, ["--split", "0.8,0.1,0.1"], "link_prediction", "none"),
+    ],
+    ids=["alike", "unlike", "edges split too"],
+)
+def test_classes_without_features(cli, tmp_path, step, options, task, encoder):
+    rng = np.random.default_rng(0)
+    src = np.repeat(np.arange(600), 4)
+    dst = (rng.integers(150, size=len(src)) * 4 + src % 4 + step) % 600  # class: node % 4
+    np.save(tmp_path / "edges.npy", np.stack([src, dst], 1))
+    np.save(tmp_path / "y.npy", np.arange(600) % 4)
+    given = ["--labels", tmp_path / "y.npy", "--node-split", "0.5,0.2,0.3", *options]
+    assert cli("preprocess", tmp_path / "edges.npy", "--output", tmp_path / "data", *given) == 0
+    config = config_for(Dataset.open(tmp_path / "data"), None)
+    assert (config.task, config.model.encoder) == (task, encoder)
+
+
 def test_links_through_an_encoder_have_a_preset_of_their_own_and_it_is_said(surrounded, caplog):
     with caplog.at_level(logging.INFO, "marius_lite"):
         config = config_for(Dataset.open(surrounded), None, ["model.encoder=gcn"])
