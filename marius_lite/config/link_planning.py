@@ -14,10 +14,10 @@ from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encod
 from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
 from marius_lite.config.memory import (
+    CLASS_BYTES,
     EDGE_BYTES,
     KEPT_BYTES,
     LOG_Q_BYTES,
-    SLOT_ROWS,
     MemoryPlan,
     advice,
     batch_places,
@@ -268,13 +268,13 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     else:
         spare = spare_slots(ordering, facts.partitions, capacity)
     slots = min(capacity + spare, facts.partitions)
-    rows = slots * -(-facts.rows_per_partition // SLOT_ROWS) * SLOT_ROWS
     one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
     window, workspace = _window_edges(config, facts, capacity, budget), _workspace(config, facts, capacity)
     if config.negatives.log_q:
-        workspace += rows * LOG_Q_BYTES
+        workspace += slots * slot_bytes(facts.rows_per_partition, LOG_Q_BYTES)
     if balances(config) and not needs_all(ordering):
-        workspace += 2 * rows + meetings_bytes(config, resident(facts, capacity).nodes)  # a class of each row
+        workspace += slots * slot_bytes(facts.rows_per_partition, CLASS_BYTES)
+        workspace += meetings_bytes(config, resident(facts, capacity).nodes)
     plan = MemoryPlan(
         slots=slots,
         spare=slots - capacity,

@@ -61,6 +61,8 @@ AHEAD = 5
 """Batches on the host whose ids are drawn, at most: in two threads, in a queue behind each, and the one that begins."""
 LOG_Q_BYTES = 20
 """Bytes of each row of the buffer for `negatives.log_q`: corrections for both sides, twice while they are made, and a count."""
+CLASS_BYTES = 2
+"""Bytes of each row of the buffer for `negatives.balance`: the class of its partition."""
 KEPT_BYTES, MOST_KEPT, KEPT_SHARE = 12, 64 << 20, 1 / 32
 """Bytes of an edge that is kept in memory: three uint32. So many bytes of them are kept at most, and this share of the memory."""
 EDGE_BYTES = 28
@@ -246,7 +248,8 @@ def _tile_numbers(config: Config, resident: int, relations: int) -> int:
     """Return the numbers of the largest array by which all scores of a batch are computed at once: those of nodes, or those of
     relations where they are predicted too."""
     _, chunks, count = negatives_shape(config, resident)
-    queries, batch = 2 * -(-largest_batch(config) // chunks) * chunks, largest_batch(config)
+    batch = largest_batch(config)
+    queries = 2 * -(-batch // chunks) * chunks
     of_nodes = queries * count * (1 if DECODERS[config.model.decoder].inner else config.model.dim)
     return max(of_nodes, batch * 2 * relations if config.loss.relation_weight else 0)  # rows are two where reciprocal
 

@@ -16,7 +16,7 @@ from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Pages
 from marius_lite.evaluate.queries import Queries
-from marius_lite.evaluate.scorer import Scorer, Tiles, TileShape, query_vectors
+from marius_lite.evaluate.scorer import Scorer, Tiles, query_vectors
 from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.types import Ids
 
@@ -68,8 +68,7 @@ def answer(
     check_topk(topk)
     partitioning = pages.partitioning
     topk = min(topk, partitioning.nodes)
-    shape = TileShape.on(scorer.relations.device)
-    tiles, candidates = Tiles(scorer, pages.dim, shape), Candidates(partitioning)
+    tiles, candidates = Tiles(scorer, pages.dim), Candidates(partitioning)
     answers = Answers(*(np.empty((len(asked.node), topk), dtype) for dtype in (np.int64, np.float32)))
     known = KnownAnswers(left_out.known, partitioning, candidates, KNOWN_LIMIT)
     for start in range(0, len(asked.node), block):
@@ -81,9 +80,9 @@ def answer(
         for k, values in pages.each(range(partitioning.partitions)):
             gone = None if left_out.chosen is None else torch.from_numpy(~left_out.chosen(k)).to(vectors.device)
             for first, last, found in known.parts(queries, k):
-                masks = Masks(queries, candidates, k, found, shape.together)
+                masks = Masks(queries, candidates, k, found, tiles.shape.together)
                 begin, end = int(queries.starts[first]), int(queries.starts[last])
-                for low, high in candidates.tiles(k, shape.together):
+                for low, high in candidates.tiles(k, tiles.shape.together):
                     tiles.load(values[low:high])
                     ids = torch.arange(low, high, device=vectors.device) + candidates.first_id(k)
                     for begun, stop, scores in tiles.scores(vectors, queries.rel, begin, end):

@@ -20,7 +20,7 @@ import torch
 from marius_lite.evaluate.edges import EdgeBlock, select_edges
 from marius_lite.evaluate.pages import Pages
 from marius_lite.evaluate.platt import PlattScaling, fit_platt
-from marius_lite.evaluate.scorer import Scorer, Tiles, TileShape, query_vectors
+from marius_lite.evaluate.scorer import Scorer, Tiles, query_vectors
 from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.log import log
 from marius_lite.seeds import generator_for
@@ -101,11 +101,11 @@ def _scores(pages: Pages, scorer: Scorer, asked: tuple[Ids, Ids, Ids], right: Id
     side, node, rel = asked
     places, place = np.unique(np.stack([node, right, wrong]), return_inverse=True)
     rows, (about, *ends) = pages.gather(places), place.reshape(3, -1)
-    vectors, shape = query_vectors(scorer, rows, about, rel, side), TileShape.on(scorer.relations.device)
-    tiles, found = Tiles(scorer, pages.dim, shape), np.empty((len(node), 2), np.float32)
-    for start in range(0, len(node), shape.queries):
-        tiles.load(rows[np.concatenate([end[start : start + shape.queries] for end in ends])])
-        for begin, stop, scores in tiles.scores(vectors, rel, start, min(start + shape.queries, len(node))):
+    vectors, tiles = query_vectors(scorer, rows, about, rel, side), Tiles(scorer, pages.dim)
+    found, at_once = np.empty((len(node), 2), np.float32), tiles.shape.queries
+    for start in range(0, len(node), at_once):
+        tiles.load(rows[np.concatenate([end[start : start + at_once] for end in ends])])
+        for begin, stop, scores in tiles.scores(vectors, rel, start, min(start + at_once, len(node))):
             own = torch.arange(stop - begin, device=scores.device)
             found[begin:stop] = torch.stack([scores[own, own], scores[own, own + len(own)]], 1).cpu().numpy()
     return found

@@ -28,7 +28,7 @@ from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.result import TIES, ByDegree, Flags, Ranks, SelfBest, Ties, Totals
-from marius_lite.evaluate.scorer import QUERY_BATCH, Scorer, Tiles, TileShape, query_vectors
+from marius_lite.evaluate.scorer import QUERY_BATCH, Scorer, Tiles, query_vectors
 from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.graph.edges import EDGES_AT_ONCE
 from marius_lite.graph.partitioning import Partitioning
@@ -101,8 +101,8 @@ class Ranker:
         self._partitioning = partitioning
         self._scorer = scorer
         self._options = options
-        self._shape = TileShape.on(scorer.relations.device)
-        self._tiles = Tiles(scorer, dim, self._shape)
+        self._tiles = Tiles(scorer, dim)
+        self._shape = self._tiles.shape
         self._candidates = Candidates(partitioning, options.candidates, options.seed)
         budget = min(options.memory // KEPT_SHARE, self._room // 2)
         splits, self._kept = kept_where_few(known if options.filtered else (), budget)

@@ -12,8 +12,6 @@ import torch
 from marius_lite.errors import RunError
 from marius_lite.types import Ids
 
-QUERIES, CANDIDATES = 256, 1024
-"""Shape of a tile of scores on the CPU."""
 QUERY_BATCH = 4096
 
 
@@ -22,14 +20,14 @@ class TileShape(NamedTuple):
     its product.
     """
 
-    queries: int = QUERIES
-    candidates: int = CANDIDATES
-    together: int = 4 * CANDIDATES
+    queries: int
+    candidates: int
+    together: int
 
     @classmethod
     def on(cls, device: torch.device) -> TileShape:
-        """Return the shape for a ranking on ``device``. A GPU multiplies a large tile while the host launches some calls."""
-        return cls(2048, 4096, 4096) if device.type == "cuda" else cls()
+        """Return the shape of all tiles on ``device``. A GPU multiplies a large tile while the host launches some calls."""
+        return cls(2048, 4096, 4096) if device.type == "cuda" else cls(256, 1024, 4096)
 
 
 class Scorer(Protocol):
@@ -82,16 +80,17 @@ class Tiles:
     are and however the table is partitioned. So a positive ties with candidates that are equal to it.
     """
 
-    def __init__(self, scorer: Scorer, dim: int, shape: TileShape | None = None):
+    def __init__(self, scorer: Scorer, dim: int):
         device = scorer.relations.device
-        self._scorer, self._shape = scorer, shape or TileShape.on(device)
-        self._queries = torch.zeros(self._shape.queries, dim, device=device)
-        self._candidates = [torch.zeros(self._shape.candidates, dim, device=device)]
+        self.shape = TileShape.on(device)
+        self._scorer = scorer
+        self._queries = torch.zeros(self.shape.queries, dim, device=device)
+        self._candidates = [torch.zeros(self.shape.candidates, dim, device=device)]
         self._count = 0
 
     def load(self, rows: npt.NDArray[np.float32]) -> None:
         """Set the candidates of the next scores: rows (m, dim)."""
-        self._count, size = len(rows), self._shape.candidates
+        self._count, size = len(rows), self.shape.candidates
         for place, low in enumerate(range(0, max(1, len(rows)), size)):
             part = rows[low : low + size]
             if place == len(self._candidates):
@@ -105,7 +104,7 @@ class Tiles:
         ``vectors`` (n, dim) and ``rel`` (n,) are those of all queries. The scores may be overwritten. Raises RunError where one
         is NaN.
         """
-        size, filled = self._shape.queries, max(1, -(-self._count // self._shape.candidates))
+        size, filled = self.shape.queries, max(1, -(-self._count // self.shape.candidates))
         for start in range(begin, end, size):
             stop = min(start + size, end)
             queries = vectors[start:stop]

@@ -65,13 +65,12 @@ class Compared:
 
     def parts(self) -> tuple[Any, ...] | None:
         """Return the correction as native code is given it."""
-        if self.correction is None:
+        given = self.correction
+        if given is None:
             return None
-        names = {ANSWERS: self.correction.answers, NEGATIVES: self.correction.negatives}
-        answers, negatives = (None if like is None else self._array(name, like) for name, like in names.items())
-        if not (known := self.correction.by_class):
-            return answers, negatives, None
-        return answers, negatives, (self._array(CLASSES, known.classes), self._array(TAKEN, known.taken))
+        by_class = given.by_class and (self._array(CLASSES, given.by_class.classes), self._array(TAKEN, given.by_class.taken))
+        negatives = None if given.negatives is None else self._array(NEGATIVES, given.negatives)
+        return self._array(ANSWERS, given.answers), negatives, by_class
 
     def _array(self, name: str, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
         array: npt.NDArray[Any] = self.tensor(name).view(like.shape).numpy()

@@ -12,7 +12,7 @@ from marius_lite.evaluate.best import BestAnswers
 from marius_lite.evaluate.edges import select_edges
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.sampling import distinct
-from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles, query_vectors
+from marius_lite.evaluate.scorer import Scorer, Tiles, query_vectors
 from marius_lite.log import log
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.search.comparing import CosineScorer, NodeScorer
@@ -48,9 +48,10 @@ class TrialQuestions:
     @torch.no_grad()
     def see(self, first: int, rows: npt.NDArray[np.float32]) -> None:
         """Take the rows (n, dim) of the nodes from id ``first`` on. All nodes come, in order."""
-        for low in range(0, len(rows), CANDIDATES):
-            self._tiles.load(rows[low : low + CANDIDATES])
-            ids = torch.arange(first + low, first + min(low + CANDIDATES, len(rows)))
+        at_once = self._tiles.shape.candidates
+        for low in range(0, len(rows), at_once):
+            self._tiles.load(rows[low : low + at_once])
+            ids = torch.arange(first + low, first + min(low + at_once, len(rows)))
             for begin, stop, scores in self._tiles.scores(self.vectors, self.queries.rel, 0, len(self.queries)):
                 self._best.add(begin, stop, scores, ids, NONE)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles
+from marius_lite.evaluate.scorer import Scorer, Tiles
 from marius_lite.search.faiss_lists import FaissLists
 from marius_lite.search.index_folder import VECTORS, IndexOnDisk
 from marius_lite.search.kinds import IndexPlan
@@ -83,8 +83,9 @@ class VectorIndex:
         place = place.reshape(nodes.shape) - absent
         rows = self._rows.read(distinct[absent:], self._dim)
         tiles, scores = Tiles(scorer, self._dim), np.empty((len(vectors), len(rows)), np.float32)
-        for low in range(0, len(rows), CANDIDATES):
-            tiles.load(rows[low : low + CANDIDATES])
+        at_once = tiles.shape.candidates
+        for low in range(0, len(rows), at_once):
+            tiles.load(rows[low : low + at_once])
             for begin, stop, tile in tiles.scores(vectors, rel, 0, len(vectors)):
                 scores[begin:stop, low : low + tile.shape[1]] = tile.cpu().numpy()
         if not len(rows):
