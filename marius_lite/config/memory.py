@@ -19,6 +19,8 @@ SLOT_ROWS = 256
 """A slot holds a multiple of this number of rows. So rows of any multiple of 16 bytes fill whole pages of 4 KiB."""
 EVALUATION_BYTES = 96 << 20
 """Bytes for the queries, tiles and known answers of a ranking, beside the buffer."""
+MOST_RANKING_BYTES = 512 << 20
+"""The most that a ranking takes of memory that nothing else needs. A pass over the table is for some ten thousand edges then."""
 CLASSIFIED_BYTES = 24
 """Bytes of a node of the split that is evaluated: 8 for its id, 4 for its label, 4 for its score, 4 to sort it, the rest for
 masks."""
@@ -199,6 +201,20 @@ def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:
     if config.evaluation.every_epochs == 0:
         return 0
     return EVALUATION_BYTES + CLASSIFIED_BYTES * classified + degree_bytes(config, nodes)
+
+
+def ranking_bytes(config: Config, plan: MemoryPlan, trains: bool) -> int:
+    """Return the bytes that a ranking has beside the buffer, for a configuration without ``auto``.
+
+    It has what the plan says, and what is left of the memory: that of batches and edges too, where nothing ``trains``. Each block
+    of questions is a pass over the table, so blocks should be large. Beside training on a GPU it has no more than the plan says:
+    a block's vectors are on the device, where memory is for batches.
+    """
+    assert isinstance(config.storage.memory, int)
+    if trains and config.device != "cpu":
+        return EVALUATION_BYTES
+    left = config.storage.memory - plan.total + (0 if trains else plan.edges + plan.workspace)
+    return min(max(EVALUATION_BYTES + left, EVALUATION_BYTES), MOST_RANKING_BYTES)
 
 
 def degree_bytes(config: Config, nodes: int) -> int:

@@ -80,7 +80,7 @@ def answer(
         for k, values in pages.each(range(partitioning.partitions)):
             gone = None if left_out.chosen is None else torch.from_numpy(~left_out.chosen(k)).to(vectors.device)
             for first, last, found in known.parts(queries, k):
-                masks = Masks(queries, candidates, k, found, tiles.shape.together)
+                masks = Masks(queries, candidates, k, found, tiles.shape.together, vectors.device)
                 begin, end = int(queries.starts[first]), int(queries.starts[last])
                 for low, high in candidates.tiles(k, tiles.shape.together):
                     tiles.load(values[low:high])

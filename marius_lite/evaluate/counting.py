@@ -19,10 +19,11 @@ class Counts:
         self.positives = positives[:, None]
         self.above = torch.zeros(len(queries), dtype=torch.int64, device=positives.device)
         self.not_below = torch.zeros_like(self.above)
+        self._nan = positives.new_full((), torch.nan)
 
     def add(self, start: int, stop: int, scores: torch.Tensor, left_out: Cells) -> None:
         """Count ``scores`` (stop - start, m) of queries [start, stop). The scores are overwritten."""
-        scores[left_out] = torch.nan  # which is neither above nor equal
+        scores.index_put_(left_out, self._nan)  # which is neither above nor equal
         part = slice(start, stop)
         if scores.device.type == "cpu":  # one pass, where torch makes four and two arrays of truth values
             positives, above, not_below = self.positives[part, 0], self.above[part], self.not_below[part]
@@ -42,12 +43,14 @@ class Selves:
         self._positives = positives
         self._own = torch.full_like(positives, torch.nan)
         self._others = positives.clone()
+        self._worst = positives.new_full((), -torch.inf)  # where the scores are: a number of Python would be waited for
 
     def add(self, start: int, stop: int, scores: torch.Tensor, left_out: Cells, selves: Cells) -> None:
         """Take the scores that `Counts.add` has counted. They are overwritten."""
         rows, _ = selves
         self._own[start + rows] = scores[selves]
-        scores[left_out] = scores[selves] = -torch.inf
+        for cells in (left_out, selves):
+            scores.index_put_(cells, self._worst)
         self._others[start:stop] = torch.maximum(self._others[start:stop], scores.amax(1))
 
     @property

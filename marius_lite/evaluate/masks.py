@@ -8,16 +8,19 @@ import torch
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.known import Known
 from marius_lite.evaluate.queries import Queries
+from marius_lite.evaluate.sending import sent
 from marius_lite.types import Ids
 
 
 class Masks:
-    """Masks for the candidates of partition k, ``together`` of them in a tile. ``known``: its known answers."""
+    """Masks for the candidates of partition k, ``together`` of them in a tile. ``known``: its known answers. They are made where
+    the scores are, on ``device``.
+    """
 
-    def __init__(self, queries: Queries, candidates: Candidates, k: int, known: Known, together: int):
+    def __init__(self, queries: Queries, candidates: Candidates, k: int, known: Known, together: int, device: torch.device):
         tiles = known.position // together
         order = np.argsort(tiles, kind="stable")
-        self._queries, self._together = queries, together
+        self._queries, self._together, self._device = queries, together, device
         self._tiles = tiles[order]
         self._keys, self._positions = known.key[order], known.position[order]
         self._answers, self._selves = (_positions(nodes, candidates, k) for nodes in (queries.answer, queries.node))
@@ -35,12 +38,15 @@ class Masks:
         own, answers = _inside(self._answers[start:stop], low, high)
         rows = np.concatenate([np.repeat(firsts, lengths) + within - start, own])
         columns = np.concatenate([np.repeat(positions, lengths) - low, answers])
-        return torch.from_numpy(rows), torch.from_numpy(columns)
+        return self._sent(rows, columns)
 
     def selves(self, start: int, stop: int, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the scores of the query nodes themselves, known answers or not: (rows, columns) of the same tile."""
         rows, columns = _inside(self._selves[start:stop], low, high)
-        return torch.from_numpy(rows), torch.from_numpy(columns)
+        return self._sent(rows, columns)
+
+    def _sent(self, rows: Ids, columns: Ids) -> tuple[torch.Tensor, torch.Tensor]:
+        return sent(rows, self._device), sent(columns, self._device)
 
 
 def _positions(nodes: Ids, candidates: Candidates, k: int) -> Ids:

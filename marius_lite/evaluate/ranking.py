@@ -28,7 +28,7 @@ from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.result import TIES, ByDegree, Flags, Ranks, SelfBest, Ties, Totals
-from marius_lite.evaluate.scorer import QUERY_BATCH, Scorer, Tiles, query_vectors
+from marius_lite.evaluate.scorer import Scorer, Tiles, check_numbers, queries_at_once, query_vectors
 from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.graph.edges import EDGES_AT_ONCE
 from marius_lite.graph.partitioning import Partitioning
@@ -125,7 +125,7 @@ class Ranker:
         queries, together = self._shape.queries, self._shape.together
         tiles = queries * together * BYTES_PER_SCORE + (queries + together) * self._pages.dim * 4
         reading = EDGES_AT_ONCE * BYTES_PER_CHUNK_EDGE + self._partitioning.rows
-        making = 3 * QUERY_BATCH * self._pages.dim * 4
+        making = 3 * queries_at_once(self._pages.dim) * self._pages.dim * 4
         on_host = self._scorer.relations.device.type == "cpu"
         return self._options.memory * 3 // 4 - (tiles if on_host else 0) - reading - making
 
@@ -147,7 +147,7 @@ class Ranker:
         holding = [k for k in reversed(range(self._partitioning.partitions)) if self._candidates.count(k)]
         for k, values in self._pages.each(holding):
             for first, last, known in self._known.parts(queries, k):
-                masks = Masks(queries, self._candidates, k, known, self._shape.together)
+                masks = Masks(queries, self._candidates, k, known, self._shape.together, vectors.device)
                 begin, end = int(queries.starts[first]), int(queries.starts[last])
                 for low, high in self._candidates.tiles(k, self._shape.together):
                     self._tiles.load(values[self._candidates.offsets(k, low, high)])
@@ -173,8 +173,9 @@ class Ranker:
         for begin in range(0, len(queries), self._shape.queries):
             end = min(begin + self._shape.queries, len(queries))
             self._tiles.load(rows[answers[begin:end]])
-            for start, stop, scores in self._tiles.scores(vectors, queries.rel, begin, end):
+            for start, stop, scores in self._tiles.unchecked(vectors, begin, end):
                 positives[start:stop] = scores.diagonal()
+        check_numbers(positives, queries.rel)
         return vectors, positives
 
 

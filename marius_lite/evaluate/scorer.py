@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from marius_lite.errors import RunError
+from marius_lite.evaluate.sending import sent
 from marius_lite.types import Ids
 
-QUERY_BATCH = 4096
+MOST_MADE, MADE_BYTES = 4096, 2 << 20
+"""Queries that are made at a time, at most, and the bytes of them: rows may have thousands of numbers."""
 
 
 class TileShape(NamedTuple):
@@ -46,6 +48,11 @@ class Scorer(Protocol):
         """Return scores (n, m) of queries (n, dim) with candidates (m, dim): a new tensor."""
 
 
+def queries_at_once(dim: int) -> int:
+    """Return how many queries of ``dim`` numbers are made at a time."""
+    return max(1, min(MOST_MADE, MADE_BYTES // (4 * dim)))
+
+
 def query_vectors(scorer: Scorer, rows: npt.NDArray[np.float32], node: Ids, rel: Ids, side: Ids) -> torch.Tensor:
     """Return query vectors (n, dim). ``rows`` (m, dim): the values of nodes.
 
@@ -53,11 +60,11 @@ def query_vectors(scorer: Scorer, rows: npt.NDArray[np.float32], node: Ids, rel:
     """
     device = scorer.relations.device
     vectors = torch.empty(len(node), rows.shape[1], device=device)
-    middle = int(np.searchsorted(side, 1))
+    middle, at_once = int(np.searchsorted(side, 1)), queries_at_once(rows.shape[1])
     for at, (begin, end) in enumerate([(0, middle), (middle, len(node))]):
-        for start in range(begin, end, QUERY_BATCH):
-            part = slice(start, min(start + QUERY_BATCH, end))
-            entity, relation = (torch.from_numpy(each).to(device) for each in (rows[node[part]], rel[part]))
+        for start in range(begin, end, at_once):
+            part = slice(start, min(start + at_once, end))
+            entity, relation = (sent(each, device) for each in (rows[node[part]], rel[part]))
             vectors[part] = scorer.query(entity, relation, at)
     return vectors
 
@@ -66,11 +73,15 @@ def check_numbers(scores: torch.Tensor, rel: Ids) -> None:
     """Raise RunError where a score (n, ...) of queries with relations ``rel`` (n,) is NaN."""
     # A sum needs one pass and no temporary, and NaN makes it NaN. So do infinities; then every score is looked at.
     if not torch.isfinite(scores.sum()) and bool(torch.isnan(scores).any()):
-        row = int(torch.isnan(scores.reshape(len(scores), -1)).any(1).nonzero()[0])
-        raise RunError(
-            f"a score of relation {rel[row]} is not a number (NaN): the model has diverged; train "
-            "again with a smaller optimizer.rows.lr, or evaluate an earlier checkpoint"
-        )
+        _refuse(torch.isnan(scores.reshape(len(scores), -1)).any(1), rel)
+
+
+def _refuse(bad: torch.Tensor, rel: Ids) -> NoReturn:
+    """Raise RunError for queries that have a score that is NaN, where ``bad`` (n,)."""
+    raise RunError(
+        f"a score of relation {rel[int(bad.nonzero()[0])]} is not a number (NaN): the model has diverged; train "
+        "again with a smaller optimizer.rows.lr, or evaluate an earlier checkpoint"
+    )
 
 
 class Tiles:
@@ -95,14 +106,13 @@ class Tiles:
             part = rows[low : low + size]
             if place == len(self._candidates):
                 self._candidates.append(torch.empty_like(self._candidates[0]))
-            self._candidates[place][: len(part)].copy_(torch.from_numpy(part))
+            self._candidates[place][: len(part)].copy_(sent(part, self._queries.device))
             self._candidates[place][len(part) :].zero_()
 
-    def scores(self, vectors: torch.Tensor, rel: Ids, begin: int, end: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+    def unchecked(self, vectors: torch.Tensor, begin: int, end: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """Yield (start, stop, scores (stop - start, m)) of queries [begin, end), those of a tile at a time.
 
-        ``vectors`` (n, dim) and ``rel`` (n,) are those of all queries. The scores may be overwritten. Raises RunError where one
-        is NaN.
+        ``vectors`` (n, dim) are those of all queries. The scores may be overwritten. They may be NaN.
         """
         size, filled = self.shape.queries, max(1, -(-self._count // self.shape.candidates))
         for start in range(begin, end, size):
@@ -113,6 +123,19 @@ class Tiles:
                 self._queries[stop - start :].zero_()
                 queries = self._queries
             tiles = [self._scorer.scores(queries, each) for each in self._candidates[:filled]]
-            scores = (tiles[0] if len(tiles) == 1 else torch.cat(tiles, 1))[: stop - start, : self._count]
-            check_numbers(scores, rel[start:stop])
+            yield start, stop, (tiles[0] if len(tiles) == 1 else torch.cat(tiles, 1))[: stop - start, : self._count]
+
+    def scores(self, vectors: torch.Tensor, rel: Ids, begin: int, end: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+        """Yield what `unchecked` yields. ``rel`` (n,): the relations of all queries.
+
+        Raises RunError where a score is NaN: on a GPU after the last tile, because to look at each would be to wait for each.
+        """
+        bad = None if vectors.device.type == "cpu" else torch.zeros(end - begin, dtype=torch.bool, device=vectors.device)
+        for start, stop, scores in self.unchecked(vectors, begin, end):
+            if bad is None:
+                check_numbers(scores, rel[start:stop])
+            else:
+                bad[start - begin : stop - begin] = torch.isnan(scores).any(1)
             yield start, stop, scores
+        if bad is not None and bool(bad.any()):
+            _refuse(bad, rel[begin:end])

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import torch
+
 from marius_lite.checkpoint import run_folder
 from marius_lite.checkpoint.arrays import check_arrays
 from marius_lite.checkpoint.find import hold
@@ -43,6 +45,13 @@ class Checkpoint:
     def stored_vectors(self) -> RowTable | None:
         """The table of all nodes' vectors: the learned rows. None where an encoder makes vectors."""
         return None if self.config.encodes else self.table
+
+    @property
+    def device(self) -> torch.device:
+        """Where its model is computed: where the run was trained, if this machine has that; else the CPU."""
+        wanted = torch.device(self.config.device)
+        there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        return wanted if wanted.type == "cuda" and (wanted.index or 0) < there else torch.device("cpu")
 
     def close(self) -> None:
         self._stack.close()

@@ -86,8 +86,8 @@ def open_classifier(checkpoint: Checkpoint) -> NodeClassifier:
     layer = layerwise.layer_of(config, checkpoint.state.cursor.last_epoch) if config.trains_layerwise else None
     if layer is None or layer == layerwise.layers(config) - 1:
         load_weights(model, tensors, checkpoint.path)
-        return model.eval()
+        return model.eval().to(checkpoint.device)
     assert isinstance(model.encoder, Encoder)
     last = RowLayer(model.encoder, layer, checkpoint.dataset.required_labels().classes)
     load_weights(layer_classifier(model, last), tensors, checkpoint.path)
-    return NodeClassifier(FirstLayers(last), model.loss).eval()
+    return NodeClassifier(FirstLayers(last), model.loss).eval().to(checkpoint.device)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from marius_lite.config.memory import EVALUATION_BYTES
+from marius_lite.config.memory import EVALUATION_BYTES, ranking_bytes
 from marius_lite.config.schema import Config
 from marius_lite.encode.vectors import vector_rows
 from marius_lite.evaluate.edges import select_edges
@@ -28,38 +29,43 @@ FEW_CANDIDATES = 100
 """Among fewer candidates a mean rank says nothing of this."""
 
 
+@dataclass(frozen=True)
+class RankedEdges:
+    """What is ranked, and with what.
+
+    ``split``: its name. ``count``: how many of its edges, None for all. ``exclude_self``: whether a node is left out of the
+    candidates for questions about itself; None: where hardly any training edge is a self-loop. ``compared``: whether the figures
+    of the other kind, and those by the degree of the answer, stand beside these. ``memory``: bytes beside the buffer.
+    """
+
+    split: str
+    count: int | None = None
+    exclude_self: bool | None = None
+    compared: bool = False
+    memory: int = EVALUATION_BYTES
+
+
 def evaluate_trained(setting: Setting, rows: ResidentRows, model: LinkPredictionModel) -> dict[str, Any]:
     """Return the figures that ``evaluation`` asks for while a run trains.
 
     An encoder's vectors lie in the run's folder until it is done.
     """
     dataset, config = setting.dataset, setting.config
-    split, max_edges = config.evaluation.split, int(config.evaluation.max_edges)
+    memory = ranking_bytes(config, setting.memory, trains=True)
+    ranked = RankedEdges(config.evaluation.split, int(config.evaluation.max_edges), memory=memory)
     checksums = rows.release()
     if model.encoder is None:
-        return evaluate_split(dataset, rows.main, model, config, split, max_edges)
+        return evaluate_split(dataset, rows.main, model, config, ranked)
     learned = rows.learned.expecting(checksums) if rows.learned else None
     with vector_rows(dataset, config, model.encoder, learned, setting.memory, setting.folder) as encoded:
-        return evaluate_split(dataset, encoded, model, config, split, max_edges)
+        return evaluate_split(dataset, encoded, model, config, ranked)
 
 
 def evaluate_split(
-    dataset: Dataset,
-    buffer: PartitionBuffer,
-    model: LinkPredictionModel,
-    config: Config,
-    split: str,
-    max_edges: int | None,
-    exclude_self: bool | None = None,
-    compared: bool = False,
+    dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config, ranked: RankedEdges
 ) -> dict[str, Any]:
-    """Return the filtered ranking of ``split`` among the rows behind ``buffer``. ``max_edges``: how many of its edges; None: all.
-
-    ``exclude_self``: whether a node is left out of the candidates for questions about itself; None: where hardly any training
-    edge is a self-loop. ``compared``: whether the figures of
-    the other kind, and those by the degree of the answer, stand beside these.
-    """
-    excluded = self_loops_are_rare(dataset) if exclude_self is None else exclude_self
+    """Return the filtered ranking of the edges ``ranked`` among the rows behind ``buffer``."""
+    excluded = self_loops_are_rare(dataset) if ranked.exclude_self is None else ranked.exclude_self
     query_node: QueryNode = "left_out" if excluded else "candidate"
     settings = config.evaluation
     options = RankingOptions(
@@ -67,19 +73,19 @@ def evaluate_split(
         filtered=settings.filtered,
         ties=settings.ties,
         seed=config.training.seed,
-        memory=EVALUATION_BYTES,
+        memory=ranked.memory,
         query_node=query_node,
-        compared=compared,
-        split=split,
-        degrees=partial(degrees, dataset.edges("train")) if compared else None,
+        compared=ranked.compared,
+        split=ranked.split,
+        degrees=partial(degrees, dataset.edges("train")) if ranked.compared else None,
     )
-    edges = dataset.edges(split)
+    edges = dataset.edges(ranked.split)
     return rank(
         buffer,
         dataset.partitioning,
         config.model.dim,
         model,
-        select_edges(edges, max_edges, config.training.seed),
+        select_edges(edges, ranked.count, config.training.seed),
         [dataset.edges(name) for name in dataset.manifest.edges],
         options,
         dataset.relation_names(),

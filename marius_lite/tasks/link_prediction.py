@@ -15,7 +15,7 @@ import torch
 from marius_lite._native import picked
 from marius_lite.checkpoint.run_folder import RunFolder, read_record
 from marius_lite.config.encoder_memory import resident
-from marius_lite.config.memory import negatives_shape
+from marius_lite.config.memory import negatives_shape, ranking_bytes
 from marius_lite.config.model_sections import drawn_by_degree
 from marius_lite.config.schema import Config
 from marius_lite.device.cache import HOT_SAMPLE
@@ -52,7 +52,7 @@ from marius_lite.sampling.windows import (
 )
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
-from marius_lite.tasks.link_evaluation import evaluate_split, evaluate_trained, warn_of_chance, warn_of_self_answers
+from marius_lite.tasks.link_evaluation import RankedEdges, evaluate_split, evaluate_trained, warn_of_chance, warn_of_self_answers
 from marius_lite.tasks.link_model import make_model
 from marius_lite.tasks.link_vectors import link_vectors
 from marius_lite.tasks.opened_links import open_links
@@ -85,9 +85,9 @@ class LinkPrediction:
         for line in self.leaks(checkpoint.dataset, split):
             log.warning("%s", line)
         with closing(open_links(checkpoint)) as opened:
-            result = evaluate_split(
-                opened.dataset, opened.buffer, opened.model, opened.config, split, None, exclude_self, compared=True
-            )
+            memory = ranking_bytes(checkpoint.config, checkpoint.memory, trains=False)
+            ranked = RankedEdges(split, exclude_self=exclude_self, compared=True, memory=memory)
+            result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, ranked)
         warn_of_self_answers(result, checkpoint.dataset)
         asked, nodes = checkpoint.config.evaluation.candidates, checkpoint.dataset.manifest.nodes
         warn_of_chance(result, nodes if asked == "all" else min(asked, nodes))
@@ -98,7 +98,7 @@ class LinkPrediction:
 
     @contextmanager
     def exported(self, checkpoint: Checkpoint) -> Iterator[Exported]:
-        with closing(open_links(checkpoint)) as opened:
+        with closing(open_links(checkpoint, scores=False)) as opened:
             relations = opened.model.relations.detach().cpu().numpy()
             yield link_vectors(
                 opened.buffer,

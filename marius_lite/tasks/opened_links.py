@@ -37,15 +37,18 @@ def open_run(path: Path, checkpoint: str | None, moved_to: Path | None = None) -
     return open_links(open_checkpoint(path, checkpoint, moved_to))
 
 
-def open_links(checkpoint: Checkpoint) -> OpenedRun:
+def open_links(checkpoint: Checkpoint, scores: bool = True) -> OpenedRun:
     """Open a checkpoint's model, and a read-only buffer of what it scores. The checkpoint is closed with them.
 
-    Raises UserError for a checkpoint of another task.
+    ``scores``: whether the model will be asked for scores. Then it is where the run was trained, as it is where an encoder makes
+    the vectors; else on the CPU. Raises UserError for a checkpoint of another task.
     """
     config, dataset, table, memory = checkpoint.config, checkpoint.dataset, checkpoint.table, checkpoint.memory
     with ExitStack() as stack:
         stack.callback(checkpoint.close)
         model = read_model(checkpoint)
+        if scores or model.encoder is not None:
+            model = model.to(checkpoint.device)
         if model.encoder is None:
             assert table is not None
             buffer = stack.enter_context(rows_behind(table, config, memory.slots))
@@ -55,7 +58,7 @@ def open_links(checkpoint: Checkpoint) -> OpenedRun:
 
 
 def read_model(checkpoint: Checkpoint) -> LinkPredictionModel:
-    """Return a checkpoint's model, ready to evaluate. Raises UserError for a checkpoint of another task."""
+    """Return a checkpoint's model, ready to evaluate, on the CPU. Raises UserError for a checkpoint of another task."""
     config = checkpoint.config
     if config.task != "link_prediction":
         raise UserError(

@@ -23,7 +23,7 @@ from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.nn.torch_settings import prepare_torch
 from marius_lite.rows.first_rows import initialise
 from marius_lite.rows.table import create_table
-from marius_lite.tasks.link_evaluation import evaluate_split
+from marius_lite.tasks.link_evaluation import RankedEdges, evaluate_split
 from marius_lite.tasks.link_model import make_model
 from marius_lite.tasks.resolved import resolved
 
@@ -36,7 +36,7 @@ if folder:
     with PartitionBuffer(table, plan.slots) as buffer:
         initialise(buffer, config)
         start = time.perf_counter()
-        result = evaluate_split(dataset, buffer, make_model(dataset, config), config, "train", int(edges))
+        result = evaluate_split(dataset, buffer, make_model(dataset, config), config, RankedEdges("train", int(edges)))
         print(f"{dataset.manifest.edges['train']:,} edges in the graph, {result['count']} ranked among "
               f"{dataset.manifest.nodes:,} nodes in {time.perf_counter() - start:.0f} s, planned {plan.total / 1e6:.0f} MB",
               end=": ")

@@ -8,7 +8,7 @@ import torch
 from ranking_fakes import FakeBuffer, FakeEdges
 
 from marius_lite.config.load import load
-from marius_lite.config.memory import EVALUATION_BYTES, device_bytes
+from marius_lite.config.memory import EVALUATION_BYTES, MOST_RANKING_BYTES, device_bytes
 from marius_lite.errors import RunError
 from marius_lite.evaluate import EdgeBlock, Ranker, RankingOptions, rank
 from marius_lite.evaluate.ranking import BYTES_PER_SCORE
@@ -217,7 +217,7 @@ def test_little_memory_changes_nothing():
     assert small.block_size < ranker_of(table, scorer, splits).block_size
 
 
-@pytest.mark.parametrize(("device", "dim"), [("cpu", 100), ("cpu", 512), ("meta", 100), ("meta", 800)])
+@pytest.mark.parametrize(("device", "dim"), [("cpu", 100), ("cpu", 512), ("meta", 100), ("meta", 2048)])
 def test_blocks_have_many_questions_beside_large_tiles_and_a_million_kept_edges(device, dim, monkeypatch):
     """A pass over the table for each few questions takes long. Tiles on another device take none of the host's memory."""
     if device != "cpu":
@@ -226,6 +226,16 @@ def test_blocks_have_many_questions_beside_large_tiles_and_a_million_kept_edges(
     edges = FakeEdges(np.zeros((1_000_000, 3), int), partitioning)
     ranker = Ranker(None, partitioning, dim, model, [edges], RankingOptions(memory=EVALUATION_BYTES))
     assert ranker.block_size > 1024
+
+
+@pytest.mark.parametrize("dim", [1024, 2048])
+def test_wide_rows_leave_room_for_blocks(dim):
+    """Queries are made some at a time, in bytes: 4,096 of 1,024 numbers would take half of the memory."""
+    partitioning, model = Partitioning(10_000, 1), scorer_of("distmult", torch.empty(1, dim))
+    ranker = Ranker(None, partitioning, dim, model, [], RankingOptions(memory=EVALUATION_BYTES))
+    assert ranker._room > 0
+    roomy = Ranker(None, partitioning, dim, model, [], RankingOptions(memory=MOST_RANKING_BYTES))
+    assert roomy.block_size > 8000
 
 
 def test_a_tile_on_a_device_is_counted_beside_small_batches():

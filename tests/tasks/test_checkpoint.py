@@ -1,9 +1,11 @@
 """A run opened for reading: the checkpoint that a name means, as it was configured, kept while it is open."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.save import recover
@@ -51,4 +53,16 @@ def test_recovery_leaves_an_open_one_alone(link_run, tmp_path):
     found = open_checkpoint(run, "1.0.0")
     recover(RunFolder(run))
     assert found.table.read_rows(0, np.arange(2), slice(0, 8)).shape == (2, 8)
+    found.close()
+
+
+@pytest.mark.parametrize(
+    ("device", "there", "expected"), [("cpu", 2, "cpu"), ("cuda", 0, "cpu"), ("cuda", 1, "cuda"), ("cuda:1", 1, "cpu")]
+)
+def test_its_model_is_computed_where_it_was_trained_if_that_is_here(link_run, monkeypatch, device, there, expected):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: there)
+    found = open_checkpoint(link_run, None)
+    trained = replace(found, config=found.config.model_copy(update={"device": device}))
+    assert trained.device == torch.device(expected)
     found.close()

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from marius_lite.graph.dataset import Dataset
-from marius_lite.tasks.link_evaluation import evaluate_split, warn_of_chance, warn_of_self_answers
+from marius_lite.tasks.link_evaluation import RankedEdges, evaluate_split, warn_of_chance, warn_of_self_answers
 from marius_lite.tasks.opened_links import open_run
 
 
@@ -13,7 +13,7 @@ from marius_lite.tasks.opened_links import open_run
 def evaluate(link_run):
     with closing(open_run(link_run, None)) as opened:
         yield lambda *arguments, **options: evaluate_split(
-            opened.dataset, opened.buffer, opened.model, opened.config, *arguments, **options
+            opened.dataset, opened.buffer, opened.model, opened.config, RankedEdges(*arguments, **options)
         )
 
 
