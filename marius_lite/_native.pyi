@@ -157,6 +157,11 @@ def draw_below(seed: int, bound: int, out: Annotated[NDArray[numpy.int64], dict(
     Numbers below `bound`, from 1 to 2^32 - 1, into out, int64 (n,): the first ones of numpy's Philox with the key (seed, 0).
     """
 
+def shuffled(seed: int, count: int) -> object:
+    """
+    0 to count - 1, uint32 (count,), as numpy's Philox with the key (seed, 0) shuffles them. Raises ValueError from 2^32 on.
+    """
+
 def pack(arrays: Sequence[Annotated[NDArray[Any], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], start: int, alignment: int) -> list[int]:
     """
     Copy arrays into out, uint8 (n,), at multiples of `alignment`, the first one at `start`. Returns where each begins, and where the next one would. Raises ValueError where they do not fit.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random.bit_generator import ISeedSequence
 
-from marius_lite._native import draw_below
+from marius_lite._native import draw_below, shuffled
 
 FEW = 1 << 32
 """A bound below which a native function draws as numpy does. A batch of 1,000 edges takes a third of the time."""
@@ -39,6 +39,14 @@ def integers_for(
     drawn = np.empty(prod(shape), np.int64)
     draw_below(seed_for(run_seed, purpose, epoch, step, batch), below, drawn)
     return drawn.reshape(shape)
+
+
+def order_for(run_seed: int, purpose: str, epoch: int, step: int, batch: int, count: int) -> npt.NDArray[np.uint32]:
+    """Return 0 to ``count`` - 1, which is below 2^32, in the order into which the generator of `generator_for` shuffles them.
+
+    A native function does it as numpy does, in half of the time. Other threads of Python go on meanwhile.
+    """
+    return np.asarray(shuffled(seed_for(run_seed, purpose, epoch, step, batch), count), np.uint32)
 
 
 class _Key(ISeedSequence):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marius_lite._native import draw_below
-from marius_lite.seeds import FEW, generator_for, integers_for, seed_for
+from marius_lite.seeds import FEW, generator_for, integers_for, order_for, seed_for
 
 PLACES = st.tuples(st.integers(0, 3), st.sampled_from("ab"), *[st.integers(0, 3)] * 4)
 
@@ -39,3 +39,18 @@ def test_integers_are_the_first_ones_of_numpys_generator(batch, below, shape):
 def test_a_bound_that_numpy_treats_otherwise_is_refused(below):
     with pytest.raises(ValueError, match="is not from 1 to 4294967295"):
         draw_below(1, below, np.empty(3, np.int64))
+
+
+@given(st.integers(0, 9), st.one_of(st.integers(0, 3), st.integers(0, 3000)))
+def test_an_order_is_that_of_numpys_shuffle(batch, count):
+    order, expected = order_for(5, "shuffle", 1, 2, batch, count), np.arange(count)
+    generator_for(5, "shuffle", 1, 2, batch).shuffle(expected)
+    np.testing.assert_array_equal(order, expected)
+    np.testing.assert_array_equal(order, generator_for(5, "shuffle", 1, 2, batch).permutation(count))
+    assert order.dtype == np.uint32
+
+
+def test_an_order_of_many_is_that_of_numpys_shuffle():
+    expected = np.arange(3_000_000, dtype=np.uint32)
+    generator_for(5, "shuffle").shuffle(expected)
+    assert (order_for(5, "shuffle", 0, 0, 0, len(expected)) == expected).all()

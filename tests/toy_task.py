@@ -10,8 +10,7 @@ import torch
 from marius_lite.config.link_planning import LinkPlanning
 from marius_lite.config.tasks import TASKS, TaskPlaces
 from marius_lite.rows.batch import PreparedBatch
-from marius_lite.sampling.windows import Cut, WindowReader, batch_slices, shuffled, to_rows, windows_of
-from marius_lite.seeds import generator_for
+from marius_lite.sampling.windows import Cut, WindowReader, batch_slices, to_rows, windows_of
 from marius_lite.tasks.task import Exported
 from marius_lite.types import EdgeBatch
 
@@ -74,7 +73,9 @@ class ToyLearning:
     def __init__(self, setting, rows, representation, model):
         self.setting, self.rows, self.representation, self.model = setting, rows, representation, model
         self.edges = setting.dataset.edges("train")
-        self.reader, self.items = WindowReader(self.edges, setting.memory.window_edges), self.edges.total
+        memory, seed = setting.memory, setting.config.training.seed
+        self.reader = WindowReader(self.edges, memory.window_edges, seed, memory.orders_ahead)
+        self.items = self.edges.total
 
     def enter(self, step):
         pass
@@ -83,12 +84,14 @@ class ToyLearning:
         return windows_of(step, self.edges.counts, self.setting.memory.window_edges, Cut(self.setting.config.training.batch_size))
 
     def open(self, epoch, window, following):
-        edges, training = self.reader.take(epoch, window), self.setting.config.training
+        edges = self.reader.take(epoch, window)
         to_rows(edges, self.edges.counts, self.rows.base_rows())
-        order = shuffled(window.edges, generator_for(training.seed, "shuffle", epoch, window.step, window.first_batch))
         batches = [
             EdgeBatch(
-                epoch, window.step, index, *(column[order[part]].astype(np.int64) for column in (edges.src, edges.dst, edges.rel))
+                epoch,
+                window.step,
+                index,
+                *(column[edges.order[part]].astype(np.int64) for column in (edges.src, edges.dst, edges.rel)),
             )
             for index, part in batch_slices(window, 0)
         ]

@@ -98,6 +98,13 @@ void draw_below(std::uint64_t seed, std::int64_t bound, Vector<std::int64_t> out
     worked(out.shape(0), [&] { marius::draw_below(seed, bound, out.data(), length(out)); });
 }
 
+nb::object shuffled(std::uint64_t seed, std::int64_t count) {
+    require(count >= 0, "shuffled: count is negative");
+    std::vector<std::uint32_t> order(static_cast<std::size_t>(count));
+    worked(count, [&] { marius::shuffled(seed, order.data(), count); });
+    return array_of(std::move(order));
+}
+
 nb::object picked(Vector<const std::uint32_t> column, Vector<const std::uint32_t> places) {
     return array_of(
         worked(places.shape(0), [&] { return marius::picked(column.data(), length(column), places.data(), length(places)); }));
@@ -247,6 +254,9 @@ void bind_rows(nb::module_& m) {
     m.def(
         "draw_below", &draw_below, "seed"_a, "bound"_a, "out"_a.noconvert(),
         "Numbers below `bound`, from 1 to 2^32 - 1, into out, int64 (n,): the first ones of numpy's Philox with the key (seed, 0).");
+    m.def(
+        "shuffled", &shuffled, "seed"_a, "count"_a,
+        "0 to count - 1, uint32 (count,), as numpy's Philox with the key (seed, 0) shuffles them. Raises ValueError from 2^32 on.");
     m.def(
         "pack", &pack, "arrays"_a.noconvert(), "out"_a.noconvert(), "start"_a, "alignment"_a,
         "Copy arrays into out, uint8 (n,), at multiples of `alignment`, the first one at `start`. Returns where each begins, and "

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace marius {
 namespace {
@@ -61,6 +64,20 @@ void draw_below(std::uint64_t seed, std::int64_t bound, std::int64_t* out, std::
         std::uint64_t product = std::uint64_t{stream.next()} * size;
         while (static_cast<std::uint32_t>(product) < least) product = std::uint64_t{stream.next()} * size;
         out[i] = static_cast<std::int64_t>(product >> 32);
+    }
+}
+
+void shuffled(std::uint64_t seed, std::uint32_t* out, std::int64_t count) {
+    if (count >= std::int64_t{1} << 32)
+        throw std::invalid_argument("shuffled: " + std::to_string(count) + " numbers are too many");
+    std::iota(out, out + count, 0U);
+    Philox stream(seed);
+    for (auto last = static_cast<std::uint32_t>(std::max<std::int64_t>(count, 1)) - 1; last > 0; --last) {
+        // Not as above: numpy takes as many bits as the bound has, until the number is small enough.
+        const std::uint32_t bits = ~0U >> std::countl_zero(last);
+        std::uint32_t drawn = stream.next() & bits;
+        while (drawn > last) drawn = stream.next() & bits;
+        std::swap(out[last], out[drawn]);
     }
 }
 

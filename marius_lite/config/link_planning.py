@@ -286,7 +286,8 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
         evaluation=evaluation_bytes(config, facts.nodes),
     )
     reads_again = not needs_all(ordering) and config.training.replay == 1
-    return plan.keeping(int(facts.bucket_counts.sum()), budget) if reads_again else plan
+    kept = plan.keeping(int(facts.bucket_counts.sum()), budget) if reads_again else plan
+    return kept.ordering_ahead(budget)
 
 
 def _window_edges(config: Config, facts: Facts, capacity: int, budget: int) -> int:

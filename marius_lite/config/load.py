@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ from marius_lite.config.rules import check_rules
 from marius_lite.config.schema import Config
 from marius_lite.config.yaml_text import MOST_SHOWN, parse_yaml, shown
 from marius_lite.errors import UserError
+
+MOST_MEANT = 3
+"""Keys of the same name in other sections that an error names."""
 
 
 def load(file: Path | str | None = None, sets: Sequence[str] = (), values: Mapping[str, Any] | None = None) -> Config:
@@ -108,7 +111,8 @@ def _explain(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         known = _keys_beside(keys)
         near = difflib.get_close_matches(keys[-1], known, n=1, cutoff=0.5)
-        hint = f"did you mean `{'.'.join([*keys[:-1], near[0]])}`? " if near else ""
+        meant = list(_paths_to(keys[-1])) or [".".join([*keys[:-1], *near])] * len(near)
+        hint = f"did you mean {' or '.join(f'`{path}`' for path in meant[:MOST_MEANT])}? " if meant else ""
         return f"unknown key `{'.'.join(keys)}`: {hint}known keys here: {', '.join(known)}"
     path = _schema_path(keys)
     allowed = "; ".join(dict.fromkeys(e["msg"] for e in error.errors() if _schema_path(list(map(str, e["loc"]))) == path))
@@ -133,6 +137,15 @@ def _keys_beside(keys: list[str]) -> list[str]:
     for key in keys[:-1]:
         section = _section_of(section, key) if section else None
     return list(section.model_fields) if section else []
+
+
+def _paths_to(name: str, section: type[BaseModel] = Config, above: str = "") -> Iterator[str]:
+    """Yield the paths of all keys with this name, in whichever section."""
+    for key in section.model_fields:
+        if inner := _section_of(section, key):
+            yield from _paths_to(name, inner, f"{above}{key}.")
+        elif key == name:
+            yield above + key
 
 
 def _section_of(section: type[BaseModel], key: str) -> type[BaseModel] | None:

@@ -70,6 +70,8 @@ KEPT_BYTES, MOST_KEPT, KEPT_SHARE = 12, 64 << 20, 1 / 32
 EDGE_BYTES = 28
 """Bytes of an edge in a window: three uint32, in the window that trains and in the one that loads meanwhile, and its place in the
 shuffle."""
+ORDER_BYTES = 4
+"""Bytes of an edge's place in the shuffle of the window that loads meanwhile, where it is made then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class MemoryPlan:
     evaluation: int
     packing: Packing | None = None
     kept_edges: int = 0
+    orders_ahead: bool = False
 
     @property
     def total(self) -> int:
@@ -103,6 +106,11 @@ class MemoryPlan:
         if size > min(MOST_KEPT, budget * KEPT_SHARE, budget - self.total):
             return self
         return replace(self, kept_edges=edges, edges=self.edges + size)
+
+    def ordering_ahead(self, budget: int) -> MemoryPlan:
+        """Return the plan with windows shuffled ahead, where the memory has room for it; else the plan as it is."""
+        size = ORDER_BYTES * self.window_edges
+        return self if size > budget - self.total else replace(self, orders_ahead=True, edges=self.edges + size)
 
     def told(self) -> str:
         """Return the purposes and their bytes as text, the largest first."""

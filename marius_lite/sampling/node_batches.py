@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.sampling.windows import Cut, Window, batch_slices
-from marius_lite.seeds import generator_for
+from marius_lite.seeds import order_for
 from marius_lite.types import Ids, NodeBatch
 
 Labels = npt.NDArray[Any]
@@ -83,7 +83,6 @@ def taken_batches(epoch: int, window: Window, ids: Ids, run_seed: int, take: Tak
         yield NodeBatch(epoch, window.step, part.start, ids[order[part]])
 
 
-def _shuffled(ids: Ids, run_seed: int, epoch: int, step: int, window: Window) -> Ids:
+def _shuffled(ids: Ids, run_seed: int, epoch: int, step: int, window: Window) -> npt.NDArray[np.uint32]:
     """Return the places of the window's nodes in a random order."""
-    order: Ids = generator_for(run_seed, "shuffle", epoch, step, window.first_batch).permutation(len(ids))
-    return order
+    return order_for(run_seed, "shuffle", epoch, step, window.first_batch, len(ids))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from marius_lite.graph.edge_segment import TOGETHER, stretches
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.kept import KeptEdges
 from marius_lite.sampling.replayed import ReplayedEdges
+from marius_lite.seeds import order_for
 from marius_lite.types import Step
 
 Bucket = tuple[int, int]
@@ -92,22 +93,27 @@ def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, cut: Cut) 
 
 @dataclass(frozen=True, slots=True)
 class WindowEdges:
-    """A window's edges as offsets inside partitions, bucket after bucket; uint32 views of shape (edges,)."""
+    """A window's edges as offsets inside partitions, bucket after bucket; uint32 views of shape (edges,).
+
+    ``order``: the places of the edges in the order in which they are trained.
+    """
 
     window: Window
     src: Column
     dst: Column
     rel: Column
+    order: Column
 
 
 class WindowReader:
     """Reads one window ahead, in the background, into one of two buffers of ``limit`` edges each.
 
-    A WindowEdges is valid until the second `take` after it.
+    A WindowEdges is valid until the second `take` after it. Its order follows from ``run_seed``. It is made ``ahead``; or when
+    the window is taken, and one order is in memory at a time.
     """
 
-    def __init__(self, edges: EdgeBuckets | KeptEdges | ReplayedEdges, limit: int):
-        self._edges = edges
+    def __init__(self, edges: EdgeBuckets | KeptEdges | ReplayedEdges, limit: int, run_seed: int, ahead: bool):
+        self._edges, self._run_seed, self._ahead = edges, run_seed, ahead
         self._buffers = [np.empty((3, limit), np.uint32) for _ in range(2)]
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="edges")
         self._turn = 0
@@ -126,7 +132,8 @@ class WindowReader:
             self.prefetch(epoch, window)
         assert self._pending is not None
         future, self._pending = self._pending[1], None
-        return future.result()
+        edges = future.result()
+        return edges if self._ahead else replace(edges, order=shuffled(window.edges, self._run_seed, epoch, window))
 
     def close(self) -> None:
         self._drop()
@@ -144,7 +151,8 @@ class WindowReader:
             self._edges.read_into(window.buckets, src, dst, rel, epoch)
         else:
             self._edges.read_into(window.buckets, src, dst, rel)
-        return WindowEdges(window, src, dst, rel)
+        order = shuffled(window.edges, self._run_seed, epoch, window) if self._ahead else np.empty(0, np.uint32)
+        return WindowEdges(window, src, dst, rel, order)
 
 
 def to_rows(edges: WindowEdges, counts: npt.NDArray[np.int64], base_row: dict[int, int]) -> None:
@@ -162,11 +170,9 @@ def to_rows(edges: WindowEdges, counts: npt.NDArray[np.int64], base_row: dict[in
         start = stop
 
 
-def shuffled(edges: int, generator: np.random.Generator) -> npt.NDArray[np.uint32]:
-    """A permutation of a window's edges; 4 bytes an edge."""
-    order = np.arange(edges, dtype=np.uint32)
-    generator.shuffle(order)
-    return order
+def shuffled(items: int, run_seed: int, epoch: int, window: Window) -> npt.NDArray[np.uint32]:
+    """Return the places of a window's items in a random order; 4 bytes an item."""
+    return order_for(run_seed, "shuffle", epoch, window.step, window.first_batch, items)
 
 
 def batch_slices(window: Window, start: int) -> Sequence[tuple[int, slice]]:

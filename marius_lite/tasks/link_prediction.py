@@ -39,18 +39,8 @@ from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.meetings import PlannedMeetings
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
 from marius_lite.sampling.replayed import ReplayedEdges
-from marius_lite.sampling.windows import (
-    Cut,
-    Upcoming,
-    Window,
-    WindowEdges,
-    WindowReader,
-    batch_slices,
-    shuffled,
-    to_rows,
-    windows_of,
-)
-from marius_lite.seeds import generator_for, seed_for
+from marius_lite.sampling.windows import Cut, Upcoming, Window, WindowEdges, WindowReader, batch_slices, to_rows, windows_of
+from marius_lite.seeds import seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
 from marius_lite.tasks.link_evaluation import RankedEdges, evaluate_split, evaluate_trained, warn_of_chance, warn_of_self_answers
 from marius_lite.tasks.link_model import make_model
@@ -167,7 +157,8 @@ class LinkLearning:
         self._setting, self._config, self._partitioning = setting, setting.config, setting.dataset.partitioning
         self._rows, self._representation, self._model = rows, representation, model
         self._edges = trained_edges(setting)
-        self._reader = WindowReader(self._edges, setting.memory.window_edges)
+        memory, seed = setting.memory, setting.config.training.seed
+        self._reader = WindowReader(self._edges, memory.window_edges, seed, memory.orders_ahead)
         self._sampler = make_sampler(setting.config)
         self._meetings = (
             PlannedMeetings(plans_of(setting.dataset, setting.config))
@@ -199,9 +190,7 @@ class LinkLearning:
             self._correct(edges)
         if self._meetings is not None:
             self._resident = replace(self._resident, meetings=self._meetings.of(epoch, window.step))
-        place = (epoch, window.step, window.first_batch)
-        order = shuffled(window.edges, generator_for(self._config.training.seed, "shuffle", *place))
-        return LinkWindow(self._rows, window, epoch, edges, order)
+        return LinkWindow(self._rows, epoch, edges)
 
     def foresee(self, batches: Sequence[EdgeBatch]) -> None:
         """Do nothing: each batch draws by itself."""
@@ -278,17 +267,20 @@ class LinkLearning:
 
 @dataclass(frozen=True)
 class LinkWindow:
-    """Edges of a window as rows of the main buffer, and the order in which they are trained."""
+    """Edges of a window as rows of the main buffer."""
 
     rows: ResidentRows
-    window: Window
     epoch: int
     edges: WindowEdges
-    order: np.ndarray
+
+    @property
+    def window(self) -> Window:
+        return self.edges.window
 
     def batches(self, start: int) -> Iterator[EdgeBatch]:
+        edges = self.edges
         for index, part in batch_slices(self.window, start):
-            src, dst, rel = (picked(column, self.order[part]) for column in (self.edges.src, self.edges.dst, self.edges.rel))
+            src, dst, rel = (picked(column, edges.order[part]) for column in (edges.src, edges.dst, edges.rel))
             yield EdgeBatch(self.epoch, self.window.step, index, src, dst, rel)
 
     def touched(self) -> Ids:

@@ -29,6 +29,8 @@ def test_fanouts_are_numbers_or_numbers_by_relation():
     [
         (["model.dims=3"], "unknown key `model.dims`: did you mean `model.dim`?"),
         (["modle.dim=3"], "did you mean `model`?"),
+        (["seed=1"], "unknown key `seed`: did you mean `training.seed`?"),
+        (["model.lr=1"], "unknown key `model.lr`: did you mean `optimizer.rows.lr` or `optimizer.dense.lr`?"),
         (["zzz=3"], "unknown key `zzz`: known keys here: task, model"),
         (["model.dim=abc"], "`model.dim` is 'abc'"),
         (["model.dim=0"], "greater than 0"),

@@ -10,7 +10,7 @@ from marius_lite.config.encoder_memory import EncoderSizes, ResidentGraph, encod
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.link_planning import link_sizes
 from marius_lite.config.load import load
-from marius_lite.config.memory import EDGE_BYTES, KEPT_BYTES, device_bytes, largest_window
+from marius_lite.config.memory import EDGE_BYTES, KEPT_BYTES, ORDER_BYTES, device_bytes, largest_window
 from marius_lite.config.resolve import resolve
 from marius_lite.errors import UserError
 from marius_lite.ordering.plan import make_plan
@@ -88,7 +88,9 @@ def test_the_plan_keeps_the_budget(budget, partitions, rows):
     assert memory.total <= budget
     assert config.storage.memory == budget
     assert memory.slots * memory.slot_bytes == memory.buffer
-    assert memory.edges == memory.window_edges * EDGE_BYTES + memory.kept_edges * KEPT_BYTES
+    an_edge = EDGE_BYTES + ORDER_BYTES * memory.orders_ahead
+    assert memory.edges == memory.window_edges * an_edge + memory.kept_edges * KEPT_BYTES
+    assert memory.orders_ahead or memory.total + ORDER_BYTES * memory.window_edges > budget
     assert memory.kept_edges in (0, known.bucket_counts.sum())
     assert resolve(config, known) == (config, memory)
 

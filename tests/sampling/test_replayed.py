@@ -55,7 +55,7 @@ def test_a_window_is_read_for_its_epoch(versions):
     replayed = ReplayedEdges(now, before, 0.5, seed=3)
     step = Step(0, (0, 1), (0, 1), (), ((0, 0), (0, 1)))
     (window,) = windows_of(step, replayed.counts, 10_000, Cut(100))
-    reader = WindowReader(replayed, 10_000)
+    reader = WindowReader(replayed, 10_000, 0, ahead=True)
     reader.prefetch(4, window)
     later = reader.take(5, window).src.copy()
     expected = [np.empty(window.edges, np.uint32) for _ in range(3)]

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marius_lite.sampling.windows import Cut, WindowReader, batch_slices, shuffled, to_rows, windows_of
+from marius_lite.sampling.windows import Cut, Window, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.types import Step
 
 
@@ -83,17 +83,18 @@ def test_full_batches_leave_a_rest(items, size):
     assert [cut.before(items, k) for k in range(3)] == [min(k * size, items) for k in range(3)]
 
 
-@given(steps(), st.booleans())
-def test_every_edge_is_read_once_prefetched_or_not(drawn, prefetch):
+@given(steps(), st.booleans(), st.booleans())
+def test_every_edge_is_read_once_prefetched_or_not(drawn, prefetch, ahead):
     step, counts = drawn
     edges = Edges(counts)
     windows = windows_of(step, counts, 10, Cut(3))
-    reader = WindowReader(edges, max([10, *counts.ravel()]))
+    reader = WindowReader(edges, max([10, *counts.ravel()]), 7, ahead)
     seen = []
     for window, following in zip(windows, [*windows[1:], None]):
         taken = reader.take(0, window)
         if prefetch and following:
             reader.prefetch(0, following)
+        np.testing.assert_array_equal(taken.order, shuffled(window.edges, 7, 0, window))
         to_rows(taken, counts, {k: 100 * k for k in range(len(counts))})
         seen += list(zip(taken.src.tolist(), taken.dst.tolist(), taken.rel.tolist()))
     reader.close()
@@ -104,6 +105,8 @@ def test_every_edge_is_read_once_prefetched_or_not(drawn, prefetch):
 
 
 def test_shuffled_is_a_permutation_of_the_seed():
-    one, two = (shuffled(1000, np.random.Generator(np.random.Philox(key=5))) for _ in range(2))
-    assert (one == two).all()
-    assert sorted(one.tolist()) == list(range(1000))
+    window = Window(2, ((0, 0),), 1000, 7, Cut(10))
+    orders = [shuffled(1000, 5, epoch, window) for epoch in (1, 1, 2)]
+    assert (orders[0] == orders[1]).all()
+    assert (orders[0] != orders[2]).any()
+    assert sorted(orders[0].tolist()) == list(range(1000))
