@@ -55,7 +55,6 @@ class LinkPlanning:
 
     def rules(self, config: Config) -> Rules:
         decoder, weight, way = config.model.decoder, config.loss.relation_weight, config.training.scoring
-        rounds = way in ROUNDING_WAYS
         able = [name for name, each in DECODERS.items() if each.asks_for_relations]
         inner = [name for name, each in DECODERS.items() if each.inner]
         least = 4 if DECODERS[decoder].even else 3
@@ -100,9 +99,9 @@ class LinkPlanning:
                 f"{', '.join(able)}, or remove it",
             ),
             (
-                way not in ("auto", "torch") and rounds != (config.training.precision == "mixed"),
-                f"`training.scoring` is {way}, which is for `training.precision` {'mixed' if rounds else 'float32'}, found "
-                f"{config.training.precision}: change one of them, or leave `training.scoring` out",
+                way in ROUNDING_WAYS and config.training.precision != "mixed",
+                f"`training.scoring` is {way}, which is for `training.precision` mixed, found {config.training.precision}: "
+                "change one of them, or leave `training.scoring` out",
             ),
             (config.loss.class_weights != "none", f"`loss.class_weights` is set, but `task` is {config.task}: leave it out"),
             (

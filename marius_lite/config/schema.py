@@ -49,15 +49,15 @@ class TrainingSection(Section):
     )
     precision: Literal["auto", "float32", "mixed"] = Field(
         "auto",
-        description="precision of matrix products while training; mixed: inputs rounded to bfloat16 (CPU) or TF32 (GPU), "
-        "summed in float32; auto: float32",
+        description="precision of matrix products while training; mixed: inputs rounded to bfloat16 (a CPU that has "
+        "instructions for it) or TF32 (GPU), summed in float32; auto: float32",
     )
     scoring: Literal["auto", "torch", "amx", "avx512_bf16", "avx512", "avx2", "vectors"] = Field(
         "auto",
         description="how a CPU computes the losses of inner products, and their gradients: in native code for the "
-        "instructions named (amx, which has softmax alone, and avx512_bf16 for precision mixed, the others for float32; vectors: "
-        "any processor), or by torch. auto: by measurement on this processor; a resumed run takes the same. All else is computed "
-        "by torch",
+        "instructions named (amx, which has softmax alone, and avx512_bf16 round, for precision mixed; the others do not; "
+        "vectors: any processor), or by torch. auto: by measurement on this processor; a resumed run takes the same. All else is "
+        "computed by torch",
     )
     products: Literal["auto", "onednn", "mkl"] = Field(
         "auto",

@@ -35,3 +35,16 @@ def test_a_way_of_another_processor_is_refused():
     ways.require_way(usable_ways(False, Softmax())[0], "float32")
     with pytest.raises(UserError, match=r"sse9.*does not have.*scoring=auto"):
         ways.require_way("sse9", "float32")
+
+
+@pytest.mark.parametrize("short", [[], ["avx512_bf16"]])
+def test_mixed_precision_has_the_ways_that_do_not_round_where_none_does(monkeypatch, short):
+    monkeypatch.setattr(ways, "usable_ways", lambda rounds, loss: short if rounds else ["avx512", "avx2"])
+    assert ways.ways("float32") == ["avx512", "avx2", "torch"]
+    assert ways.ways("mixed") == [*(short or ["avx512", "avx2"]), "torch"]
+    for way in (*short, "avx512", "avx2", "torch"):  # a run of another processor goes on in its own way
+        ways.require_way(way, "mixed")
+    with pytest.raises(UserError, match=r"amx.*does not have"):
+        ways.require_way("amx", "mixed")
+    with pytest.raises(UserError, match=r"does not have: it has avx512, avx2, torch"):
+        ways.require_way("avx512_bf16", "float32")
