@@ -152,6 +152,9 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if ctrl_c_pressed():
             return _fail("stopped", STOPPED)
+        if type(error).__name__ == "OutOfMemoryError":  # torch's, of a GPU
+            first = str(error).splitlines()[0]
+            return _fail(f"{first}: end what else uses the GPU, or hide it by CUDA_VISIBLE_DEVICES= to read a run on the CPU", 1)
         usage = getattr(error, "format_message", None)  # typer's own complaints about options
         return _fail(usage(), 2) if usage else _unexpected(error)
 

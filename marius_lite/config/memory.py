@@ -221,8 +221,8 @@ def ranking_bytes(config: Config, plan: MemoryPlan, trains: bool) -> int:
     assert isinstance(config.storage.memory, int)
     if trains and config.device != "cpu":
         return EVALUATION_BYTES
-    left = config.storage.memory - plan.total + (0 if trains else plan.edges + plan.workspace)
-    return min(max(EVALUATION_BYTES + left, EVALUATION_BYTES), MOST_RANKING_BYTES)
+    others = plan.buffer + max(0, plan.evaluation - EVALUATION_BYTES) + (plan.edges + plan.workspace if trains else 0)
+    return min(max(config.storage.memory - others, EVALUATION_BYTES), MOST_RANKING_BYTES)
 
 
 def degree_bytes(config: Config, nodes: int) -> int:

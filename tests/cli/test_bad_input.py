@@ -7,6 +7,7 @@ import sys
 import zipfile
 
 import pytest
+import torch
 
 
 @pytest.fixture
@@ -119,6 +120,19 @@ def test_an_error_that_nobody_thought_of(cli, tiny_dataset, capfd, monkeypatch):
     monkeypatch.setenv("MARIUS_LITE_TRACEBACK", "1")
     assert cli("info", tiny_dataset) == 1
     assert "Traceback (most recent call last)" in capfd.readouterr().err
+
+
+def test_a_gpu_without_memory_is_said_to_be_full(cli, tiny_dataset, capfd, monkeypatch):
+    def stumble(*_):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nGPU 0 has 1 GiB free")
+
+    monkeypatch.setattr("marius_lite.graph.describe.describe_dataset", stumble)
+    capfd.readouterr()
+    assert cli("info", tiny_dataset) == 1
+    err = capfd.readouterr().err
+    assert "CUDA out of memory. Tried to allocate 2.00 GiB.: end what else uses the GPU" in err
+    assert "CUDA_VISIBLE_DEVICES= " in err
+    assert len(err.splitlines()) == 1
 
 
 def test_control_characters_never_reach_the_terminal(refused, tmp_path, capfd, cli):

@@ -28,6 +28,12 @@ def test_beside_training_on_a_gpu_it_has_what_is_planned():
     assert bytes_of(PLAN.total + 4000 * MB, False, "cuda") == MOST_RANKING_BYTES
 
 
+def test_a_run_that_never_evaluates_has_planned_none():
+    """Then `eval` has what is left of the memory, and no more."""
+    never = replace(PLAN, evaluation=0)
+    assert bytes_of(never.buffer + 200 * MB, False, plan=never) == 200 * MB
+
+
 def test_what_an_evaluation_needs_beside_its_blocks_is_not_left():
     """The plan of an encoder has degrees there."""
     more = replace(PLAN, evaluation=PLAN.evaluation + 40 * MB)
