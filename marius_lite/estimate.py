@@ -36,6 +36,7 @@ from marius_lite.ordering.lanes import LANE_ORDERINGS, kept, rounds_of
 from marius_lite.rows.table import table_bytes
 from marius_lite.sampling.windows import windows_of
 from marius_lite.storage.fill import each_adopted
+from marius_lite.tasks.epoch_products import epoch_products, long_epochs
 from marius_lite.tasks.link_prediction import edge_cut
 from marius_lite.tasks.resolved import resolved, scoring_rates
 from marius_lite.types import EpochPlan
@@ -263,6 +264,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         "device": config.device,
         "scoring": config.training.scoring,
         "scoring_gflops": scoring_rates(data, config),
+        **({"products": asdict(products)} if (products := epoch_products(data, config)) else {}),
         "memory": memory.as_dict(),
         "device_memory": device_needs(config, facts, int(config.storage.capacity), memory),
         "disk": {
@@ -286,6 +288,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
             *unused(data.manifest, config),
             *doubtful(data.manifest, config),
             *few_edges,
+            *long_epochs(data, config),
         ],
         "config": config.model_dump(mode="json"),
     }

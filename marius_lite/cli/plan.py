@@ -54,6 +54,7 @@ def plan(
 
 def _text(result: Mapping[str, Any]) -> str:
     from marius_lite.sizes import format_bytes as size
+    from marius_lite.tasks.epoch_products import EpochProducts
 
     memory, disk, start = result["memory"], result["disk"], result["start"]
     layers = f", what nodes gather for a layer {size(disk['layers'])}" if "layers" in disk else ""
@@ -75,6 +76,7 @@ def _text(result: Mapping[str, Any]) -> str:
     if result["scoring_gflops"]:
         rates = ", ".join(f"{way} {rate}" for way, rate in result["scoring_gflops"].items())
         lines.append(f"scores      by {result['scoring']}; GFLOP/s of a thread: {rates}")
+        lines.append(f"products    {EpochProducts(**result['products']).told()}")
     on_device = result["device_memory"]
     if on_device:
         parts = ", ".join(f"{name} {size(count)}" for name, count in on_device.items())

@@ -35,6 +35,7 @@ from marius_lite.metrics import read
 from marius_lite.nn.ways import require_way
 from marius_lite.processes.apart import own_folder
 from marius_lite.rows.table import table_bytes
+from marius_lite.tasks.epoch_products import long_epochs
 from marius_lite.tasks.resolved import resolved, scoring_rates
 from marius_lite.temporary import remove_scratch
 from marius_lite.train.parts import Parts
@@ -116,7 +117,7 @@ def new_run(
     _require_cache(data, settings)
     check_device(settings.device)
     require_way(settings.training.scoring, settings.training.precision)
-    for line in passed_over(given, settings.device):
+    for line in [*passed_over(given, settings.device), *long_epochs(data, settings)]:
         log.info("%s", line)
     _require_disk(RunFolder.to_write(run).path, data, settings, memory.packing)
     with ExitStack() as stack:
