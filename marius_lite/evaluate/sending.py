@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 
@@ -14,5 +15,6 @@ def sent(array: npt.NDArray[Any], device: torch.device) -> torch.Tensor:
     A copy out of pageable memory would wait until the GPU has done all that it was asked for before. Torch keeps pinned memory
     until its copy is done.
     """
-    tensor = torch.from_numpy(array)
-    return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
+    if device.type == "cpu":
+        return torch.from_numpy(array)
+    return torch.from_numpy(np.ascontiguousarray(array)).pin_memory().to(device, non_blocking=True)

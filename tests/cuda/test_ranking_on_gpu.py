@@ -9,6 +9,8 @@ from ranking_fakes import FakeBuffer, FakeEdges
 
 from marius_lite.errors import RunError
 from marius_lite.evaluate import EdgeBlock, Ranker, RankingOptions
+from marius_lite.evaluate.answers import Asked, LeftOut, answer
+from marius_lite.evaluate.pages import Pages
 from marius_lite.evaluate.scorer import TileShape
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.model import LinkPredictionModel
@@ -32,15 +34,18 @@ def world(edges):
     return table, triples
 
 
+def model_on(device):
+    model = LinkPredictionModel("complex", RELATIONS, DIM, np.random.default_rng(0))
+    relations = np.random.default_rng(1).integers(-2, 3, (RELATIONS, DIM)).astype(np.float32)
+    model.relations = torch.nn.Parameter(torch.from_numpy(relations))
+    return model.to(device)
+
+
 def ranker_on(device, table, triples):
     partitioning = Partitioning(NODES, 3)
-    model = LinkPredictionModel("complex", RELATIONS, DIM, np.random.default_rng(0))
-    model.relations = torch.nn.Parameter(
-        torch.from_numpy(np.random.default_rng(1).integers(-2, 3, (RELATIONS, DIM)).astype("f4"))
-    )
     options = RankingOptions(compared=True)
     known = [FakeEdges(triples, partitioning, 100_000)]
-    return Ranker(FakeBuffer(table, partitioning, 3), partitioning, DIM, model.to(device), known, options)
+    return Ranker(FakeBuffer(table, partitioning, 3), partitioning, DIM, model_on(device), known, options)
 
 
 def ranked_on(device, table, triples):
@@ -64,6 +69,19 @@ def test_ranks_are_those_of_the_cpu():
     table, triples = world(3000)
     for found, expected in zip(ranked_on("cuda", table, triples), ranked_on("cpu", table, triples), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_answers_are_those_of_the_cpu():
+    table, triples = world(3000)
+    partitioning = Partitioning(NODES, 3)
+    left_out = LeftOut([FakeEdges(triples, partitioning, 100_000)], selves=True)
+    asked = Asked(np.arange(200) % 2, triples[:200, 0].copy(), triples[:200, 1].copy())
+    found, expected = (
+        answer(Pages(FakeBuffer(table, partitioning, 2), partitioning, DIM), model_on(device), asked, 20, left_out)
+        for device in ("cuda", "cpu")
+    )
+    np.testing.assert_array_equal(found.nodes, expected.nodes)
+    np.testing.assert_array_equal(found.scores, expected.scores)
 
 
 def test_no_tile_is_waited_for():
