@@ -103,8 +103,9 @@ def test_inputs_are_made_again_to_the_bit(name, seed, layers, groups, dropout, m
 
 
 def test_sums_of_float32_lose_digits():
+    """How many depends on the processor: 6e-6 of the largest gradient with AVX2, above 1e-4 with AVX-512."""
     encoder, graph, x = set_up("gat", 8927, 10, dropout=0.4, sums=torch.float32)
-    assert 1e-4 < difference(*both(encoder, x, graph)) < 1e-2
+    assert 1e-7 < difference(*both(encoder, x, graph)) < 1e-2
 
 
 @pytest.mark.parametrize("name", KINDS)
