@@ -76,6 +76,7 @@ def _text(result: Mapping[str, Any]) -> str:
     if result["scoring_gflops"]:
         rates = ", ".join(f"{way} {rate}" for way, rate in result["scoring_gflops"].items())
         lines.append(f"scores      by {result['scoring']}; GFLOP/s of a thread: {rates}")
+    if "products" in result:
         lines.append(f"products    {EpochProducts(**result['products']).told()}")
     on_device = result["device_memory"]
     if on_device:

@@ -111,7 +111,7 @@ def _explain(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         known = _keys_beside(keys)
         near = difflib.get_close_matches(keys[-1], known, n=1, cutoff=0.5)
-        meant = list(_paths_to(keys[-1])) or [".".join([*keys[:-1], *near])] * len(near)
+        meant = list(_paths_to(keys[-1])) or [".".join([*keys[:-1], key]) for key in near]
         hint = f"did you mean {' or '.join(f'`{path}`' for path in meant[:MOST_MEANT])}? " if meant else ""
         return f"unknown key `{'.'.join(keys)}`: {hint}known keys here: {', '.join(known)}"
     path = _schema_path(keys)

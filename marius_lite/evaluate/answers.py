@@ -17,6 +17,7 @@ from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.scorer import Scorer, Tiles, query_vectors
+from marius_lite.evaluate.sending import sent
 from marius_lite.graph.edge_source import EdgeSource
 from marius_lite.types import Ids
 
@@ -78,7 +79,7 @@ def answer(
         vectors = query_vectors(scorer, pages.gather(places), place, queries.rel, queries.side)
         best = BestAnswers(len(queries), topk, vectors.device)
         for k, values in pages.each(range(partitioning.partitions)):
-            gone = None if left_out.chosen is None else torch.from_numpy(~left_out.chosen(k)).to(vectors.device)
+            gone = None if left_out.chosen is None else sent(~left_out.chosen(k), vectors.device)
             for first, last, found in known.parts(queries, k):
                 masks = Masks(queries, candidates, k, found, tiles.shape.together, vectors.device)
                 begin, end = int(queries.starts[first]), int(queries.starts[last])

@@ -29,16 +29,20 @@ def ways(precision: str, loss: Loss = SOFTMAX) -> list[str]:
     Mixed precision lets products round. Where the processor cannot gain by it, the ways that do not round are tried: torch rounds
     nothing either on a processor without wide vectors, and takes up to twice as long.
     """
-    short = usable_ways(True, loss) if precision == "mixed" else []
-    return [*(short or usable_ways(False, loss)), "torch"]
+    return [*(_rounding(precision, loss) or usable_ways(False, loss)), "torch"]
+
+
+def _rounding(precision: str, loss: Loss) -> list[str]:
+    """Return the ways on this processor that round, where the precision lets them."""
+    return usable_ways(True, loss) if precision == "mixed" else []
 
 
 def require_way(way: str, precision: str) -> None:
     """Raise UserError for a way that this processor does not have."""
-    there = [name for rounds in (True, False)[precision != "mixed" :] for name in usable_ways(rounds, SOFTMAX)]
-    if way not in [*there, "torch"]:
+    there = [*_rounding(precision, SOFTMAX), *usable_ways(False, SOFTMAX), "torch"]
+    if way not in there:
         raise UserError(
-            f"`training.scoring` is {way}, which this processor does not have: it has {', '.join([*there, 'torch'])}; "
+            f"`training.scoring` is {way}, which this processor does not have: it has {', '.join(there)}; "
             "`resume RUN --set training.scoring=auto` goes on in another way, whose numbers differ in their last digits"
         )
 

@@ -133,7 +133,7 @@ class WindowReader:
         assert self._pending is not None
         future, self._pending = self._pending[1], None
         edges = future.result()
-        return edges if self._ahead else replace(edges, order=shuffled(window.edges, self._run_seed, epoch, window))
+        return edges if self._ahead else replace(edges, order=shuffled(self._run_seed, epoch, window))
 
     def close(self) -> None:
         self._drop()
@@ -151,7 +151,7 @@ class WindowReader:
             self._edges.read_into(window.buckets, src, dst, rel, epoch)
         else:
             self._edges.read_into(window.buckets, src, dst, rel)
-        order = shuffled(window.edges, self._run_seed, epoch, window) if self._ahead else np.empty(0, np.uint32)
+        order = shuffled(self._run_seed, epoch, window) if self._ahead else np.empty(0, np.uint32)
         return WindowEdges(window, src, dst, rel, order)
 
 
@@ -170,9 +170,9 @@ def to_rows(edges: WindowEdges, counts: npt.NDArray[np.int64], base_row: dict[in
         start = stop
 
 
-def shuffled(items: int, run_seed: int, epoch: int, window: Window) -> npt.NDArray[np.uint32]:
-    """Return the places of a window's items in a random order; 4 bytes an item."""
-    return order_for(run_seed, "shuffle", epoch, window.step, window.first_batch, items)
+def shuffled(run_seed: int, epoch: int, window: Window) -> Column:
+    """Return the places of a window's edges in a random order; 4 bytes an edge."""
+    return order_for(run_seed, "shuffle", epoch, window.step, window.first_batch, window.edges)
 
 
 def batch_slices(window: Window, start: int) -> Sequence[tuple[int, slice]]:

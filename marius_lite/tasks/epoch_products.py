@@ -39,17 +39,19 @@ class EpochProducts:
 
 
 def epoch_products(dataset: Dataset, config: Config) -> EpochProducts | None:
-    """Return what an epoch of a resolved configuration multiplies. None where the processor's ways were not timed."""
+    """Return what an epoch of a resolved configuration multiplies. None where the processor's way was not timed, or makes less
+    than half a GFLOP/s.
+    """
     rates = scoring_rates(dataset, config)
-    if not rates:
+    rate = rates.get(config.training.scoring, max(rates.values(), default=0))
+    if not rate:
         return None
     _, candidates, dim = scored_shape(config, int(config.storage.capacity) * dataset.partitioning.rows)
     compared = 2 * candidates
     if config.loss.relation_weight:
         compared += dataset.manifest.relations * (2 if config.model.reciprocal else 1)
     threads = int(config.training.threads)
-    rate = 1e9 * threads * rates.get(config.training.scoring, max(rates.values()))
-    return EpochProducts(OPERATIONS * dim * compared * dataset.manifest.edges["train"], rate, threads)
+    return EpochProducts(OPERATIONS * dim * compared * dataset.manifest.edges["train"], 1e9 * threads * rate, threads)
 
 
 def long_epochs(dataset: Dataset, config: Config) -> list[str]:

@@ -40,6 +40,15 @@ def test_each_pair_is_multiplied_three_times(tiny_dataset, timed, sets, compared
     assert found.seconds == pytest.approx(found.operations / 6e9)
 
 
+def test_a_way_too_slow_to_tell_is_not_told(tiny_dataset, timed, cli, monkeypatch, capfd):
+    """Rates are whole GFLOP/s, so that of an emulated processor may be 0."""
+    timed(0)
+    monkeypatch.setattr("marius_lite.estimate.scoring_rates", lambda *_: {"torch": 0})
+    assert "products" not in plan_run(tiny_dataset, load(sets=SETS))
+    assert cli("plan", tiny_dataset) == 0
+    assert "GFLOP/s of a thread: torch 0" in capfd.readouterr().out
+
+
 def test_nothing_is_said_of_what_was_not_timed(tiny_dataset):
     dataset = Dataset.open(tiny_dataset)
     config, _ = resolved(dataset, load(sets=SETS))
