@@ -22,6 +22,7 @@ from marius_lite.encode.neighbourhoods import Neighbourhoods
 from marius_lite.nn.dropout import dropout
 from marius_lite.nn.edge_dropout import without_edges
 from marius_lite.nn.encoders import AnyEncoder
+from marius_lite.nn.gradients import gradients
 from marius_lite.nn.inputs import Normalize
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.rows.batch import Arrays, Arrived
@@ -186,7 +187,7 @@ class Encoded:
 
         def backward(grads: Sequence[Tensor]) -> Sequence[Tensor]:
             asked = [*self._weights, x] if x.requires_grad else self._weights
-            found = torch.autograd.grad([encoded], asked, grads, allow_unused=True)
+            found = gradients([encoded], grads, asked, allow_unused=True)
             for weight, grad in zip(self._weights, found):
                 weight.grad = grad
             return self._of_learned(found[-1] if x.requires_grad else None)

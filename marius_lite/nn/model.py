@@ -18,6 +18,7 @@ from marius_lite.nn.biases import adding_biases, without_biases
 from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import AnyEncoder
+from marius_lite.nn.gradients import gradients
 from marius_lite.nn.losses import LOSSES, Loss, Softmax
 from marius_lite.nn.scoring import Compared, SideGrads, SideScoring, joined, scores
 from marius_lite.nn.seeding import seed_torch
@@ -270,9 +271,8 @@ class LinkPredictionModel(torch.nn.Module):
         self, query: Tensor, inputs: tuple[Tensor, Tensor], d_query: Tensor, factor: float = 1.0
     ) -> tuple[Tensor, Tensor]:
         """Return the gradients of a query's two inputs. Those of the decoder's weights are added to them, times ``factor``."""
-        first, second, *others = torch.autograd.grad(
-            query, (*inputs, *self._weights), d_query, allow_unused=True, materialize_grads=True
-        )
+        wanted = (*inputs, *self._weights)
+        first, second, *others = gradients([query], [d_query], wanted, allow_unused=True, materialize_grads=True)
         for weight, grad in zip(self._weights, others, strict=True):
             assert weight.grad is not None
             weight.grad.add_(grad, alpha=factor)

@@ -13,6 +13,7 @@ PIPELINE = PACKAGE / "pipeline" / "batches.py"
 APART = {
     PACKAGE / "train" / "trainer.py",  # asked after each batch whether to stop
     PACKAGE / "sampling" / "windows.py",  # says where a window is cut into batches, before they are sampled
+    PACKAGE / "nn" / "gradients.py",  # torch.autograd.grad, without what it imports
 }
 SETTINGS = ["model.dim=8", "training.batch_size=200", "training.epochs=1", "negatives.count=20", "evaluation.every_epochs=0"]
 OPTIONS = [part for item in SETTINGS for part in ("--set", item)]

@@ -27,6 +27,7 @@ from torch.autograd.function import once_differentiable
 from marius_lite.nn.dropout import dropout
 from marius_lite.nn.encoders.base import Block, Encoder, Layered, LayerGraph, norm_of
 from marius_lite.nn.encoders.shape import EncoderShape
+from marius_lite.nn.gradients import gradients
 from marius_lite.nn.products import unrounded
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.seeds import seed_for
@@ -101,7 +102,7 @@ class Couplings(torch.nn.Module):
             added = self._added(step, taken, block, seed)
         parts[group] = parts[group] - added.detach()
         wanted = [taken, *self.steps[step].parameters()]
-        d_taken, *of_parameters = torch.autograd.grad(added, wanted, grads[group].to(added.dtype), allow_unused=True)
+        d_taken, *of_parameters = gradients([added], [grads[group].to(added.dtype)], wanted, allow_unused=True)
         if d_taken is not None:
             for other in self.taken(step):
                 grads[other] = grads[other] + d_taken
