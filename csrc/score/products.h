@@ -35,7 +35,8 @@ inline Lanes copied(float word) {
 #if defined(__AVX512F__)
 constexpr int most_rows = 12, narrow_rows = 6, most_vectors = 4;  // 32 registers
 #else
-constexpr int most_rows = 6, narrow_rows = 3, most_vectors = 4;  // 16 registers
+// 16 registers hold 12 sums, 2 vectors of the right operand and a word of the left one. A strip of 3 rows and 4 vectors needs 17.
+constexpr int most_rows = 6, narrow_rows = 6, most_vectors = 2;
 #endif
 
 constexpr int pair = 2;  // vectors in a block of queries
