@@ -30,6 +30,7 @@ BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
     "training": {"scoring": "torch", "even_batches": False, "products": "onednn"},
     "model": {"weight_unit": 0.0, "reversible_sums": "float32"},
     "negatives": {"balance": False},
+    "init": {"hops": 0},
     "sampling": {"scope": "resident", "lists": "memory", "edge_dropout": 0.0},
 }
 """Settings of runs that were started before the keys existed, by section."""

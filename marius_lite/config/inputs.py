@@ -7,6 +7,8 @@ from marius_lite.config.facts import Facts
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 
+FIRST_HOPS = 8
+"""Hops over which first rows are mixed where nodes are classified without features: `scripts/bench/made_up.py`."""
 FEW_COLUMNS = 0.1
 """Columns for each training node below which none is set to zero."""
 
@@ -52,6 +54,21 @@ def input_dropout(config: Config, facts: Facts) -> float:
     columns = facts.feature_width * (1 + config.convolutions * apart)
     few = inputs_of(config, facts) == "features" and columns < FEW_COLUMNS * nodes.training
     return 0.0 if few else config.model.dropout
+
+
+def first_hops(config: Config, facts: Facts) -> int:
+    """Return over how many hops first rows are mixed. Raises UserError where no rows are learned, or nodes have no neighbours.
+
+    Rows of links are all trained by what is linked. Of nodes to classify only those are that a training node reaches.
+    """
+    asked = config.init.hops
+    learned = config.model.encoder != "none" and inputs_of(config, facts) != "features"
+    if asked == "auto":
+        return FIRST_HOPS if learned and config.task == "node_classification" and not facts.features else 0
+    if asked and not learned:
+        why = "is none, so nodes have no neighbours" if config.model.encoder == "none" else "begins with features alone"
+        raise UserError(f"`init.hops` is {asked}, but `model.encoder` {why}: set it to 0")
+    return asked
 
 
 def tables(config: Config, facts: Facts) -> int:

@@ -140,6 +140,12 @@ class InitSection(Section):
 
     nodes: DrawSection = Field(default_factory=DrawSection)
     relations: DrawSection = Field(default_factory=DrawSection)
+    hops: Annotated[int, Field(ge=0, le=16)] | Auto = Field(
+        "auto",
+        description="how many times a node's first row, once drawn, becomes the mean of its neighbours' rows: so it says where "
+        "the node is in the graph. 0: rows are as `init.nodes` draws them. auto: 8 where nodes are classified without features, "
+        "else 0",
+    )
 
 
 class LossSection(Section):

@@ -11,7 +11,7 @@ from marius_lite.config.edge_dropout import edge_dropout
 from marius_lite.config.encoder_memory import encoder_device_bytes, encoder_graph_bytes, fanouts_of, resident, samples_on_device
 from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
-from marius_lite.config.inputs import input_dropout, inputs_of
+from marius_lite.config.inputs import first_hops, input_dropout, inputs_of
 from marius_lite.config.layerwise import as_trained, layer_epochs
 from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, graph_bytes, largest_batch, sent_bytes
 from marius_lite.config.planning import Resolved, planning_of
@@ -133,6 +133,7 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
             "input_dropout": input_dropout(config, facts),
             "weight_unit": value(config.model.weight_unit, 0.0),
         },
+        "init": {"hops": first_hops(config, facts)},
         "regularizer": {"weight": regularizer_weight(config, facts)},
         "negatives": {"balance": config.task == "link_prediction" and balances(config)},
     }

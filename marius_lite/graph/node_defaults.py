@@ -11,6 +11,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.hops import Tried
 from marius_lite.graph.likeness import likeness
+from marius_lite.graph.symmetry import directions
 from marius_lite.log import log
 
 UPDATES = {"gcn": 500, "sage": 1000}
@@ -34,7 +35,12 @@ def node_settings(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[
         return []
     preset = presets.read(name, None)
     _say_few(dataset, name)
-    return [*_features(dataset, preset, over), *_epochs(dataset, preset, over, UPDATES[name]), *_layers(preset, over)]
+    return [
+        *_features(dataset, preset, over),
+        *_both_ends(dataset, name, over),
+        *_epochs(dataset, preset, over, UPDATES[name]),
+        *_layers(preset, over),
+    ]
 
 
 def _say_few(dataset: Dataset, name: str) -> None:
@@ -107,6 +113,20 @@ def by_directions(over: Mapping[str, Any], seen: Tried) -> list[str]:
         "--set model.directions=in takes these"
     )
     return [f"model.directions={seen.directions}"]
+
+
+def _both_ends(dataset: Dataset, name: str, over: Mapping[str, Any]) -> list[str]:
+    """Return the setting that lets nodes take from both ends of edges, where nothing but links of alike nodes tells classes."""
+    given = _given(over, "model")
+    if name != "gcn" or dataset.features is not None or "directions" in given or given.get("encoder") == "none":
+        return []
+    if directions(dataset).undirected:
+        return []
+    log.info(
+        "model.directions=both, because nodes have no features and edges are not stored in both directions; "
+        "--set model.directions=in takes from those that edges come from alone"
+    )
+    return ["model.directions=both"]
 
 
 def _given(over: Mapping[str, Any], section: str) -> Mapping[str, Any]:

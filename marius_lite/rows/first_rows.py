@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import numpy as np
+import numpy.typing as npt
 
 from marius_lite.config.model_sections import DrawSection
 from marius_lite.config.schema import Config
@@ -10,7 +13,6 @@ from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.popularity import popularity
 from marius_lite.nn.biases import SIDES, first_biases
 from marius_lite.nn.decoders import Draw, decoder_class
-from marius_lite.rows.warm_rows import WarmRows
 from marius_lite.seeds import generator_for
 from marius_lite.storage.bfloat16 import BITS, to_bfloat16
 from marius_lite.storage.buffer import PartitionBuffer
@@ -19,13 +21,24 @@ from marius_lite.storage.fill import each_adopted
 INITIAL_BLOCK = 1 << 16
 
 
+class RowsToFill(Protocol):
+    """Values for the records of partitions."""
+
+    def fill(self, k: int, rows: npt.NDArray[Any]) -> None:
+        """Set numbers in the records of partition k's nodes, (size, width) as they are stored."""
+
+
 def initialise(
-    buffer: PartitionBuffer, config: Config, edges: EdgeBuckets | None = None, before: WarmRows | None = None
+    buffer: PartitionBuffer,
+    config: Config,
+    edges: EdgeBuckets | None = None,
+    mixed: RowsToFill | None = None,
+    before: RowsToFill | None = None,
 ) -> dict[int, int]:
     """Make the first rows of every partition, in the buffer. Returns the checksums of the files by partition.
 
     ``edges``: the training edges. Biases begin with the popularity that nodes have there; without edges they are drawn too.
-    ``before``: the rows of an older version, which take the place of what is drawn.
+    ``mixed``: values that take the place of what is drawn. ``before``: the rows of an older version, which take that of both.
     """
     partitions, dim = buffer.table.partitions, config.model.dim
     stored = to_bfloat16 if buffer.table.dtype == BITS else np.asarray
@@ -36,6 +49,8 @@ def initialise(
         for start in range(0, len(rows), INITIAL_BLOCK):
             part = rows[start : start + INITIAL_BLOCK]
             part[:, :dim] = stored(draw(generator, len(part), dim))
+        if mixed is not None:
+            mixed.fill(k, rows)
         if config.has_biases and edges:
             biases = first_biases(popularity(edges, k), edges.total / edges.partitioning.nodes)
             rows[:, dim - SIDES : dim] = stored(biases).T

@@ -24,6 +24,7 @@ from marius_lite.config.schedule import checkpoints_kept
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device
 from marius_lite.device.library import passed_over
+from marius_lite.encode.mixed_rows import mixed_rows
 from marius_lite.encode.vectors import SCRATCH
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
@@ -94,7 +95,8 @@ class Start:
 
     def first_state(self, data: Dataset, parts: Parts) -> State:
         """Make the first rows, where rows are learned, and the first weights. Returns the state before the first batch."""
-        rows = parts.work.initialise(data.edges("train"), self.warm.rows if self.warm else None)
+        with mixed_rows(data, self.config, self.folder.path) as mixed:
+            rows = parts.work.initialise(data.edges("train"), mixed, self.warm.rows if self.warm else None)
         if self.warm:
             self.warm.load(parts.model, parts.optimizer)
         return State(Cursor(), data.fingerprint, rows, 0)

@@ -12,8 +12,7 @@ from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.optim.dense import Steps
 from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.rows.batch import Learner
-from marius_lite.rows.first_rows import initialise
-from marius_lite.rows.warm_rows import WarmRows
+from marius_lite.rows.first_rows import RowsToFill, initialise
 from marius_lite.sampling.windows import Upcoming, Window
 from marius_lite.storage.buffer import PastTransfer
 from marius_lite.tasks.task import Learning, OpenWindow
@@ -41,13 +40,15 @@ class Work:
         # Batches that are only sampled or gathered ahead have changed nothing yet.
         self.saves_under_way = self.rows.learned is None and config.training.staleness == 0 and config.device == "cpu"
 
-    def initialise(self, edges: EdgeBuckets | None = None, before: WarmRows | None = None) -> dict[int, int]:
+    def initialise(
+        self, edges: EdgeBuckets | None = None, mixed: RowsToFill | None = None, before: RowsToFill | None = None
+    ) -> dict[int, int]:
         """Make the first rows. Returns the checksums of their files by partition; none where no rows are learned.
 
-        ``edges``: the training edges, with whose counts biases begin. ``before``: rows of an older version.
+        ``edges``: the training edges, with whose counts biases begin. ``mixed``, ``before``: see `initialise` of rows.
         """
         learned = self.rows.buffers.learned
-        return initialise(learned, self._config, edges, before) if learned else {}
+        return initialise(learned, self._config, edges, mixed, before) if learned else {}
 
     def enter(self, step: Step, after: Step | None) -> None:
         """Make a step's partitions resident, and begin to load those of the step ``after`` it."""

@@ -19,16 +19,27 @@ UNEVEN = DENSE * np.array([5, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], np.float32)
 
 @pytest.fixture
 def classed(cli, tmp_path):
-    def made(x, y=None, trained=20):
+    def made(x, y=None, trained=20, options=(), tables=("features", "labels")):
         pairs = [(i, (i * j + 1) % len(x)) for i in range(len(x)) for j in range(1, 4)]
         np.save(tmp_path / "edges.npy", np.array(pairs))
         np.save(tmp_path / "x.npy", x)
         np.save(tmp_path / "y.npy", np.arange(len(x)) % 3 if y is None else y)
         for name, ids in (("train", range(trained)), ("valid", range(trained, trained + 10))):
             np.save(tmp_path / f"{name}.npy", np.array(ids))
-        tables = [f"--{option}={tmp_path / file}" for option, file in (("features", "x.npy"), ("labels", "y.npy"))]
+        of_nodes = [
+            f"--{option}={tmp_path / file}" for option, file in (("features", "x.npy"), ("labels", "y.npy")) if option in tables
+        ]
         nodes = [f"--{name}-nodes={tmp_path / name}.npy" for name in ("train", "valid")]
-        arguments = ["preprocess", tmp_path / "edges.npy", "--output", tmp_path / "data", "--overwrite", *tables, *nodes]
+        arguments = [
+            "preprocess",
+            tmp_path / "edges.npy",
+            "--output",
+            tmp_path / "data",
+            "--overwrite",
+            *of_nodes,
+            *nodes,
+            *options,
+        ]
         assert cli(*arguments, "--partitions", "2") == 0
         return Dataset.open(tmp_path / "data")
 
@@ -64,6 +75,18 @@ def test_what_is_given_stays(classed):
 
 def test_learned_rows_alone_have_no_features_to_divide(classed):
     assert not config_for(classed(WORDS), "preset:gcn", ["model.inputs=embeddings"]).model.normalize_features
+
+
+@pytest.mark.parametrize(
+    ("options", "sets", "ends", "said"),
+    [([], [], "both", True), ([], ["model.directions=out"], "out", False), (["--undirected"], [], "in", False)],
+)
+def test_without_features_both_ends_of_links_count(classed, options, sets, ends, said, caplog):
+    dataset = classed(DENSE, options=options, tables=["labels"])
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        assert config_for(dataset, "preset:gcn", sets).model.directions == ends
+        assert config_for(dataset, "preset:sage").model.directions == "in"
+    assert ("model.directions=both, because nodes have no features" in caplog.text) == said
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ MORE = {
     "several lists": ({"adjacency": "in", "columns": "src,rel,dst,weight"}, "%d\t%d\t%d\t%d"),
 }
 UPDATES = 10
+# Those that also remove go the same way, so most kinds are left to `-m slow` here.
+SOME = [kind if kind in ("integers", "several lists") else pytest.param(kind, marks=pytest.mark.slow) for kind in MORE]
 
 
 def parts_of(seed, first=4000, each=60):
@@ -33,7 +35,7 @@ def parts_of(seed, first=4000, each=60):
     return [rng.integers(0, (60 + 2 * n, 3 + n // 5, 60 + 2 * n), (size, 3)) for n, size in enumerate(sizes)]
 
 
-@pytest.mark.parametrize("kind", MORE)
+@pytest.mark.parametrize("kind", SOME)
 def test_ten_updates_of_all_splits(tmp_path, kind):
     options, template = MORE[kind]
     reading = {name: value for name, value in options.items() if name == "columns"}
