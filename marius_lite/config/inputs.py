@@ -61,11 +61,10 @@ def first_hops(config: Config, facts: Facts) -> int:
 
     Rows of links are all trained by what is linked. Of nodes to classify only those are that a training node reaches.
     """
-    asked = config.init.hops
-    learned = config.model.encoder != "none" and inputs_of(config, facts) != "features"
+    asked, encoded, inputs = config.init.hops, config.model.encoder != "none", inputs_of(config, facts)
     if asked == "auto":
-        return FIRST_HOPS if learned and config.task == "node_classification" and not facts.features else 0
-    if asked and not learned:
+        return FIRST_HOPS if encoded and inputs == "embeddings" and config.task == "node_classification" else 0
+    if asked and (not encoded or inputs == "features"):
         why = "is none, so nodes have no neighbours" if config.model.encoder == "none" else "begins with features alone"
         raise UserError(f"`init.hops` is {asked}, but `model.encoder` {why}: set it to 0")
     return asked

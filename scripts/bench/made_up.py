@@ -3,10 +3,10 @@
     python scripts/bench/made_up.py [--graphs weak,social] [--seeds 0,1,2] [--recipes "default;4 resident"] [--peers yes|no]
                                     [--work FOLDER] [--table FILE]
 
-Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py` or `made_up_nodes.py`, a recipe and the test figure by seed:
-filtered MRR, accuracy or micro F1, and the epochs. Recipes are what a user types. Peers are written in plain PyTorch and PyTorch
-Geometric, and look at everything at once. `oracle` knows how the graph was made, `popularity` ranks by counts of training edges.
-`made_up_counts.py` counts more; its figures are of 1,200 test edges.
+Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py`, `made_up_nodes.py` or `made_up_classes.py`, a recipe and the
+test figure by seed: filtered MRR, accuracy or micro F1, and the epochs. Recipes are what a user types. Peers are written in
+plain PyTorch and PyTorch Geometric, and look at everything at once. `oracle` knows how the graph was made, `popularity` ranks by
+counts of training edges. `made_up_counts.py` counts more; its figures are of 1,200 test edges.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from made_up_classes import CLASSES
 from made_up_counts import counters
 from made_up_graphs import LINKS as GRAPHS
 from made_up_graphs import Links
-from made_up_nodes import NODES, Nodes
+from made_up_nodes import NODES as FEATURED
+from made_up_nodes import Nodes
 from made_up_worlds import WORLDS
 from torch.nn import functional as F
 
@@ -34,6 +36,7 @@ from marius_lite.cli.main import run
 
 Array = npt.NDArray[Any]
 LINKS: dict[str, Callable[[int], Links]] = {**GRAPHS, **WORLDS}
+NODES: dict[str, Callable[[int], Nodes]] = {**FEATURED, **CLASSES}
 COUNTED = 1200
 ONE = ["--set", "training.threads=1"]
 QUARTER = ["--set", "storage.capacity=4"]
@@ -57,6 +60,7 @@ OF_LINKS: dict[str, list[str]] = {
 OF_NODES: dict[str, list[str]] = {
     **RECIPES,
     "sage": ["--config", "preset:sage"],
+    "drawn rows": ["--set", "init.hops=0", "--set", "model.directions=in"],
     "sage, 4 resident": ["--config", "preset:sage", *QUARTER],
     "sage, 4 resident alone": ["--config", "preset:sage", *QUARTER, "--set", "sampling.scope=resident"],
     "gat": ["--set", "model.encoder=gat"],
@@ -94,7 +98,7 @@ def stored_nodes(graph: Nodes, folder: Path) -> None:
     for name, nodes in zip(("train", "valid", "test"), graph.splits):
         np.save(folder / f"{name}.npy", nodes)
         ids += [f"--{name}-nodes", folder / f"{name}.npy"]
-    table = ["--features", folder / "x.npy", "--labels", folder / "y.npy"]
+    table = [*(["--features", folder / "x.npy"] if graph.x.shape[1] else []), "--labels", folder / "y.npy"]
     both = [] if graph.one_way else ["--undirected"]
     told = [*columns, *both, *table, *ids]
     marius("preprocess", folder / "edges.npy", *told, "--output", folder / "dataset", "--partitions", "16", "--adjacency", "in")
@@ -211,13 +215,16 @@ def peers_of_links(graph: Links, seed: int) -> dict[str, float]:
 
 
 def peer_nodes(graph: Nodes, kind: str, seed: int, epochs: int = 300) -> float:
-    """Two full-batch layers of PyTorch Geometric, Adam 0.01. Returns the test figure of the epoch that validates best."""
+    """Two full-batch layers of PyTorch Geometric, Adam 0.01. Returns the test figure of the epoch that validates best.
+
+    Without features each node has 64 numbers that are learned.
+    """
     from torch_geometric.nn import GCN, MLP, GraphSAGE
 
     torch.manual_seed(seed)
     edges = torch.from_numpy(np.concatenate([graph.edges, graph.edges[:, ::-1]]).T.copy())
     x, y = torch.from_numpy(graph.x), torch.from_numpy(graph.y.astype(np.int64))
-    x = (x - x.mean(0)) / x.std(0).clamp(min=1e-6)
+    x = (x - x.mean(0)) / x.std(0).clamp(min=1e-6) if x.shape[1] else torch.randn(len(x), 64).requires_grad_()
     several = y.ndim == 2
     width = y.shape[1] if several else int(y.max()) + 1
     model = (
@@ -225,7 +232,8 @@ def peer_nodes(graph: Nodes, kind: str, seed: int, epochs: int = 300) -> float:
         if kind == "mlp"
         else {"gcn": GCN, "sage": GraphSAGE}[kind](x.shape[1], 64, 2, width, dropout=0.5)
     )
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
+    learned = [x] if x.requires_grad else []
+    optimizer = torch.optim.Adam([*model.parameters(), *learned], lr=0.01, weight_decay=5e-4)
     train, valid, test = (torch.from_numpy(part) for part in graph.splits)
     best = (-1.0, 0.0)
     for _ in range(epochs):

@@ -142,4 +142,12 @@ def test_they_want_rows_that_are_learned(communities):
     dataset = Dataset.open(communities)
     with pytest.raises(UserError, match=r"`init.hops` is 3, but `model.encoder` begins with features alone: set it to 0"):
         config_for(dataset, "model.inputs=features")
-    assert config_for(dataset, "init.hops=auto").init.hops == 0  # it has features
+    with pytest.raises(
+        UserError, match=r"`init.hops` is 3, but `model.encoder` is none, so nodes have no neighbours: set it to 0"
+    ):
+        resolved(dataset, load(sets=["init.hops=3"]))
+
+
+@pytest.mark.parametrize(("inputs", "hops"), [("embeddings", 8), ("features", 0), ("both", 0), ("auto", 0)])
+def test_rows_beside_features_are_only_drawn(communities, inputs, hops):
+    assert config_for(Dataset.open(communities), f"model.inputs={inputs}", "init.hops=auto").init.hops == hops

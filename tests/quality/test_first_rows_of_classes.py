@@ -1,4 +1,4 @@
-"""Classes of nodes without features: most nodes are met by no training node, so their rows must say where they are from the start."""
+"""Classes of nodes without features: most nodes are met by no training node, so rows must say where nodes are from the start."""
 
 import numpy as np
 

@@ -1,0 +1,73 @@
+"""The graphs of `made_up.py` whose nodes have classes and no features. Every kind is a function of (seed)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from made_up_nodes import Nodes, classed
+
+
+def bare(graph: Nodes) -> Nodes:
+    return replace(graph, x=graph.x[:, :0])
+
+
+def communities(seed: int) -> Nodes:
+    """Three of five links stay in one of eight communities."""
+    return bare(classed(seed, same=0.6))
+
+
+def few_known(seed: int) -> Nodes:
+    """The same, with five nodes of a community to train."""
+    return bare(classed(seed, same=0.6, train=40 / 3000))
+
+
+def onward(seed: int) -> Nodes:
+    """Four of five links lead to the next of eight classes."""
+    return bare(classed(seed, same=0.8, step=1))
+
+
+def circle(seed: int, nodes: int = 3000, classes: int = 6) -> Nodes:
+    """Places on a circle, linked to near ones; a class is a stretch of it."""
+    rng = np.random.default_rng(seed)
+    place = rng.random(nodes)
+    order = np.argsort(place)
+    source = rng.integers(nodes, size=5 * nodes)
+    target = (source + np.round(rng.normal(0, 40, len(source))).astype(int)) % nodes
+    splits = np.split(rng.permutation(nodes), [150, 650])
+    return Nodes(order[np.stack([source, target], 1)], np.empty((nodes, 0), np.float32), (place * classes).astype(int), splits)
+
+
+def interests(seed: int, nodes: int = 2400, kinds: int = 24) -> Nodes:
+    """Nodes have one to three of 24 interests. Three of four links join two that share the interest they come from."""
+    rng = np.random.default_rng(seed)
+    y = np.zeros((nodes, kinds), np.int8)
+    for node in range(nodes):
+        y[node, rng.choice(kinds, rng.integers(1, 4), replace=False)] = 1
+    members = [np.flatnonzero(y[:, kind]) for kind in range(kinds)]
+    source = rng.integers(nodes, size=12 * nodes)
+    near = np.array([rng.choice(members[rng.choice(np.flatnonzero(y[node]))]) for node in source])
+    target = np.where(rng.random(len(source)) < 0.75, near, rng.integers(nodes, size=len(source)))
+    return Nodes(
+        np.stack([source, target], 1), np.empty((nodes, 0), np.float32), y, np.split(rng.permutation(nodes), [1000, 1500])
+    )
+
+
+BOTH_WAYS: dict[str, Callable[[int], Nodes]] = {
+    "communities": communities,
+    "few-known": few_known,
+    "onward": onward,
+    "circle": circle,
+    "interests": interests,
+}
+
+
+def _one_way(kind: Callable[[int], Nodes]) -> Callable[[int], Nodes]:
+    return lambda seed: replace(kind(seed), one_way=True)
+
+
+CLASSES: dict[str, Callable[[int], Nodes]] = {
+    **BOTH_WAYS,
+    **{f"{name}-one-way": _one_way(kind) for name, kind in BOTH_WAYS.items()},
+}
