@@ -65,7 +65,7 @@ def first_hops(config: Config, facts: Facts) -> int:
     if asked == "auto":
         return FIRST_HOPS if encoded and inputs == "embeddings" and config.task == "node_classification" else 0
     if asked and (not encoded or inputs == "features"):
-        why = "is none, so nodes have no neighbours" if config.model.encoder == "none" else "begins with features alone"
+        why = "is none, so nodes have no neighbours" if not encoded else "begins with features alone"
         raise UserError(f"`init.hops` is {asked}, but `model.encoder` {why}: set it to 0")
     return asked
 

@@ -71,8 +71,8 @@ class MappedRows:
     def read(self, k: int) -> npt.NDArray[Any]:
         size, width, device = self._table.size(k), self._layer.in_width, next(self._layer.parameters()).device
         results = np.empty((size, self._layer.encoder.widths[self._layer.place]), np.float32)
-        for first, block in self._table.blocks(k, PART_BYTES):
-            rows = torch.from_numpy(np.ascontiguousarray(block[: max(0, size - first), :width])).to(device)
+        for first, block in self._table.node_blocks(k, PART_BYTES):
+            rows = torch.from_numpy(np.ascontiguousarray(block[:, :width])).to(device)
             results[first : first + len(rows)] = self._layer.results(rows).cpu().numpy()
         return results
 

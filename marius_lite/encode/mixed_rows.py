@@ -29,7 +29,7 @@ from marius_lite.nn.aggregate import neighbour_sum
 from marius_lite.nn.allocator import give_back
 from marius_lite.nn.encoders.base import Block, Layered
 from marius_lite.seeds import generator_for
-from marius_lite.storage.bfloat16 import BITS, to_bfloat16
+from marius_lite.storage.bfloat16 import as_stored
 from marius_lite.storage.table import RowTable
 from marius_lite.temporary import scratch
 
@@ -90,12 +90,13 @@ class MixedRows:
 
         A row that says nothing, because all nodes are alike, stays. Raises RunError for a damaged table.
         """
-        for first, mixed in _blocks(self.table, k, len(self.mean)):
-            apart = _at_length_one(mixed) - self.mean
+        dim = len(self.mean)
+        for first, mixed in self.table.node_blocks(k, PART_BYTES):
+            apart = _at_length_one(mixed[:, :dim]) - self.mean
             tells = np.linalg.norm(apart, axis=1) > SAME
-            values = _at_length_one(apart) * np.float32(len(self.mean) ** 0.5)
-            part = rows[first : first + len(values), : len(self.mean)]
-            part[tells] = to_bfloat16(values[tells]) if rows.dtype == BITS else values[tells]
+            values = _at_length_one(apart) * np.float32(dim**0.5)
+            part = rows[first : first + len(values), :dim]
+            part[tells] = as_stored(values[tells], rows.dtype)
 
 
 @contextmanager
@@ -122,14 +123,9 @@ def mixed_rows(dataset: Dataset, config: Config, folder: Path) -> Iterator[Mixed
 def _mean(table: RowTable, dim: int) -> npt.NDArray[np.float32]:
     total = np.zeros(dim)
     for k in range(table.partitions):
-        for _, rows in _blocks(table, k, dim):
-            total += _at_length_one(rows).sum(0, dtype=np.float64)
+        for _, rows in table.node_blocks(k, PART_BYTES):
+            total += _at_length_one(rows[:, :dim]).sum(0, dtype=np.float64)
     return (total / max(1, table.nodes)).astype(np.float32)
-
-
-def _blocks(table: RowTable, k: int, dim: int) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
-    for first, block in table.blocks(k, PART_BYTES):
-        yield first, block[: max(0, table.size(k) - first), :dim]
 
 
 def _at_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -129,10 +129,10 @@ class RowsOnDisk:
 
     def blocks(self, most: int) -> Generator[tuple[int, Rows], None, None]:
         for k in range(self._partitioning.partitions):
-            ids = self._partitioning.range(k)
-            for offset, rows in self.table().blocks(k, most):
-                if offset < len(ids):
-                    yield ids.start + offset, rows[: len(ids) - offset]
+            start = self._partitioning.range(k).start
+            for offset, rows in self.table().node_blocks(k, most):
+                if len(rows):
+                    yield start + offset, rows
 
     def in_memory(self) -> RowsInMemory:
         """Return all rows in memory. Each is read once."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config.model_sections import DrawSection
@@ -14,7 +13,7 @@ from marius_lite.graph.popularity import popularity
 from marius_lite.nn.biases import SIDES, first_biases
 from marius_lite.nn.decoders import Draw, decoder_class
 from marius_lite.seeds import generator_for
-from marius_lite.storage.bfloat16 import BITS, to_bfloat16
+from marius_lite.storage.bfloat16 import as_stored
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.fill import each_adopted
 
@@ -41,19 +40,18 @@ def initialise(
     ``mixed``: values that take the place of what is drawn. ``before``: the rows of an older version, which take that of both.
     """
     partitions, dim = buffer.table.partitions, config.model.dim
-    stored = to_bfloat16 if buffer.table.dtype == BITS else np.asarray
     draw = draw_of(config.init.nodes, decoder_class(config.model.decoder).node_draw(dim))
     for k in each_adopted(buffer, partitions, buffer.slots):
         rows = buffer.resident.view(k)
         generator = generator_for(config.training.seed, "nodes", worker=k)
         for start in range(0, len(rows), INITIAL_BLOCK):
             part = rows[start : start + INITIAL_BLOCK]
-            part[:, :dim] = stored(draw(generator, len(part), dim))
+            part[:, :dim] = as_stored(draw(generator, len(part), dim), rows.dtype)
         if mixed is not None:
             mixed.fill(k, rows)
         if config.has_biases and edges:
             biases = first_biases(popularity(edges, k), edges.total / edges.partitioning.nodes)
-            rows[:, dim - SIDES : dim] = stored(biases).T
+            rows[:, dim - SIDES : dim] = as_stored(biases, rows.dtype).T
         if before is not None:
             before.fill(k, rows)
     return buffer.flush()

@@ -33,8 +33,8 @@ def held_sparse(stored: Features, most: float) -> SparseRows | None:
     table, held = stored.table, SparseRows(stored.width)
     allowed = min(most, table.nodes * table.stride // LEAST_SAVED)
     for k in range(table.partitions):
-        for first, block in table.blocks(k, BLOCK_BYTES):
-            _add(held, stored, block[: max(0, table.size(k) - first)])
+        for _, rows in table.node_blocks(k, BLOCK_BYTES):
+            _add(held, stored, rows)
             if held.rows and held.bytes * table.nodes > allowed * held.rows:
                 return None
     return held

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from marius_lite.graph.edges import EdgeBuckets
-from marius_lite.storage.bfloat16 import BITS, floats, to_bfloat16
+from marius_lite.storage.bfloat16 import as_stored, floats
 from marius_lite.storage.table import RowTable
 from marius_lite.types import Ids
 
@@ -69,7 +69,7 @@ class WarmRows:
                 counts += np.bincount(own, minlength=len(rows))
         met = counts > 0
         means = (sums.numpy()[met] / counts[met, None]).astype(np.float32)
-        rows[met, : self.values] = to_bfloat16(means) if rows.dtype == BITS else means
+        rows[met, : self.values] = as_stored(means, rows.dtype)
 
     def _ends(self, k: int, low: int, count: int, ids: Ids) -> Iterator[tuple[Ids, Ids]]:
         """Return, for edges between new nodes and the known nodes ``ids`` (a stretch), the offsets of both ends in these."""

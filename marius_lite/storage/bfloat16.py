@@ -37,6 +37,11 @@ def floats(rows: npt.NDArray[Any]) -> Floats:
     return from_bfloat16(rows) if rows.dtype == BITS else rows
 
 
+def as_stored(values: Floats, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return values as a table of this dtype has them. Where it has bfloat16, ``values`` is overwritten."""
+    return to_bfloat16(values) if dtype == BITS else values
+
+
 class WidenedRows:
     """Rows of bfloat16 that become float32 when they are asked for, by whatever indexes an array. ``bits``: (n, columns)."""
 

@@ -158,6 +158,11 @@ class RowTable:
             yield first, block
         self._compare(k, checksum)
 
+    def node_blocks(self, k: int, most: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Yield what `blocks` does, without what fills the file behind the rows of the last node: blocks may be empty."""
+        for first, block in self.blocks(k, most):
+            yield first, block[: max(0, self.size(k) - first)]
+
     def check(self, k: int) -> None:
         """Compare partition k's file with its checksum, if that is known, once for this object. Raises RunError."""
         if self.checksums is not None and k not in self._compared:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from whole_graph import matrix
 
 from marius_lite.config.load import load
 from marius_lite.encode.layerwise import Layers, LayerScores
@@ -13,20 +14,6 @@ from marius_lite.tasks.resolved import resolved
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
 LAYERS, CLASSES = [10, 4], 4
-
-
-def matrix(dataset, name):
-    """The whole graph as one matrix, float64: the means of in-neighbours, or GCN's normalised sums with each node's own row."""
-    n, adjacency = dataset.manifest.nodes, np.zeros((dataset.manifest.nodes,) * 2)
-    for k in range(dataset.partitioning.partitions):
-        lists, first = dataset.adjacency.read(k), dataset.partitioning.range(k).start
-        ends = np.repeat(np.arange(len(lists.indptr) - 1), np.diff(lists.indptr)) + first
-        np.add.at(adjacency, (ends, lists.sources.astype(np.int64)), 1)
-    if name == "sage":
-        return adjacency / adjacency.sum(1, keepdims=True).clip(1)
-    np.fill_diagonal(adjacency, 0)
-    scale = (adjacency.sum(1) + 1) ** -0.5
-    return scale[:, None] * (adjacency + np.eye(n)) * scale
 
 
 @pytest.mark.parametrize("memory", ["2GB", "1MB"], ids=["in memory", "on disk"])

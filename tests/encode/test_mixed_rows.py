@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from whole_graph import matrix
 
 from marius_lite.config.load import load
-from marius_lite.encode.mixed_rows import _DrawnRows, _Walk, mixed_rows
+from marius_lite.encode.mixed_rows import MixedRows, _DrawnRows, _mean, _Walk, mixed_rows
 from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer
 from marius_lite.graph import Dataset
@@ -35,17 +36,11 @@ def at_length_one(rows):
 
 def walked(dataset, config):
     """What the first rows should be, by powers of the whole graph's matrix, float64."""
-    p, n = dataset.partitioning, dataset.manifest.nodes
-    matrix = np.zeros((n, n))
-    for k in range(p.partitions):
-        lists, first = dataset.adjacency.read(k), p.range(k).start
-        ends = np.repeat(np.arange(len(lists.indptr) - 1), np.diff(lists.indptr)) + first
-        np.add.at(matrix, (ends, lists.sources.astype(np.int64)), 1)
-    lone = matrix.sum(1) == 0
-    matrix[lone, lone] = 1
-    matrix /= matrix.sum(1, keepdims=True)
+    p, hop = dataset.partitioning, matrix(dataset, "sage")
+    lone = hop.sum(1) == 0
+    hop[lone, lone] = 1
     drawn = _DrawnRows(p, DIM, config.training.seed)
-    rows = np.linalg.matrix_power(matrix, HOPS) @ np.concatenate([drawn.read(k) for k in range(p.partitions)])
+    rows = np.linalg.matrix_power(hop, HOPS) @ np.concatenate([drawn.read(k) for k in range(p.partitions)])
     rows = at_length_one(rows)
     return at_length_one(rows - rows.mean(0)) * DIM**0.5
 
@@ -97,8 +92,6 @@ def test_nodes_of_a_community_begin_alike(communities, tmp_path):
 
 def test_what_says_nothing_stays(tmp_path):
     """All nodes of a complete graph with loops are alike after a hop."""
-    from marius_lite.encode.mixed_rows import MixedRows, _mean
-
     nodes, p = 10, Partitioning(10, 2)
     lists = _Lists(np.arange(0, 51, 10), np.tile(np.arange(nodes, dtype=np.uint32), 5))
     table = infer(_Walk(DIM, 2), _DrawnRows(p, DIM, 0), lists, p, 1 << 26, tmp_path / "rows")

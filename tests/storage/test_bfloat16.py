@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from marius_lite.storage.bfloat16 import BITS, WidenedRows, floats, from_bfloat16, to_bfloat16
+from marius_lite.storage.bfloat16 import BITS, WidenedRows, as_stored, floats, from_bfloat16, to_bfloat16
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
@@ -39,3 +39,9 @@ def test_floats_are_not_copied_where_they_are_floats():
     values = np.ones((3, 4), np.float32)
     assert floats(values) is values
     np.testing.assert_array_equal(floats(to_bfloat16(values.copy())), values)
+
+
+def test_values_are_stored_as_a_table_has_them():
+    values = np.array([1.0, 2.5, -3.0], np.float32)
+    assert as_stored(values, values.dtype) is values
+    np.testing.assert_array_equal(floats(as_stored(values.copy(), BITS)), values)

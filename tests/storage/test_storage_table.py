@@ -28,6 +28,15 @@ def test_a_new_table_is_zeros_whole_and_takes_no_space(tmp_path):
     assert table.attributes == {"names": ["a"]}
 
 
+@pytest.mark.parametrize("most", [1, 7 * 32, 1 << 20])
+def test_blocks_of_nodes_end_with_the_last_node(tmp_path, most):
+    table, values = filled(tmp_path / "t", 45, 8, 20)
+    for k in range(table.partitions):
+        blocks = list(table.node_blocks(k, most))
+        assert np.array_equal(np.concatenate([rows for _, rows in blocks]), values[k * 20 : (k + 1) * 20])
+        assert all(np.array_equal(rows, values[k * 20 + first :][: len(rows)]) for first, rows in blocks)
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_rows_of_a_partition_in_any_order(tmp_path_factory, data):
