@@ -781,6 +781,16 @@ class Pinned:
         Unpin; closing twice is harmless. No device may use the memory any more.
         """
 
+class NeighbourJob:
+    """What a stage of neighbour sampling works on; at first all 0."""
+
+    def __init__(self) -> None: ...
+
+    def set(self, **fields: Any) -> None:
+        """
+        Set fields of marius_cuda_neighbours in csrc/cuda/api.h: addresses and numbers. The others stay.
+        """
+
 class CudaLibrary:
     """
     The CUDA library in a file; see csrc/cuda/api.h. OSError when it cannot be loaded, RuntimeError when it is another version, and for every error of a call. Launches return at once. Memory they name must live until the stream has done their work.
@@ -824,9 +834,9 @@ class CudaLibrary:
         losses[r] = log(exp(positive[r]) + sum of exp(negatives[r])) - positive[r]; float32 (rows,), (rows, columns), contiguous. Scores are overwritten with the gradient of the losses' sum: 0 for a negative of -inf. A NaN makes its row's loss NaN. Does not wait, takes no memory: a graph may capture it.
         """
 
-    def neighbours(self, device: int, stream: int, stage: str, **fields: Any) -> None:
+    def neighbours(self, device: int, stream: int, stage: str, job: NeighbourJob) -> None:
         """
-        Run a stage of neighbour sampling: find_excluded, expand, draw, fetch, insert, mark_new, label or keep_labels. The other arguments are the fields of marius_cuda_neighbours in csrc/cuda/api.h, addresses and numbers.
+        Run a stage of neighbour sampling: find_excluded, expand, draw, fetch, insert, mark_new, label or keep_labels.
         """
 
     def host_gather(self, *, device: int, stream: int, table: int, table_stride: int, rows: int, count: int, block: int, block_stride: int, bytes: int, threads: int = 0) -> None:

@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -102,6 +103,36 @@ private:
     std::uint64_t bytes_, address_ = 0;
     void* handle_ = nullptr;
     int chunks_ = 0;
+};
+
+// The fields of a stage of neighbour sampling. Most stay from stage to stage.
+struct NeighbourJob {
+    void set(const nb::kwargs& given) {
+        for (const auto& [name, value] : given) fill(nb::cast<std::string_view>(name), value);
+    }
+
+    marius_cuda_neighbours fields = {};
+
+private:
+    // Sets the field of that name to a value of 8 bytes.
+    void fill(std::string_view name, nb::handle value) {
+        // clang-format off
+#define FIELD(field) {#field, offsetof(marius_cuda_neighbours, field)}
+        static const std::map<std::string_view, std::size_t> places = {
+            FIELD(count), FIELD(lists), FIELD(resident), FIELD(resident_count), FIELD(rows_per_partition), FIELD(wide),
+            FIELD(excluded_dst), FIELD(excluded_src), FIELD(excluded_count), FIELD(removed), FIELD(seed), FIELD(hop), FIELD(fanout),
+            FIELD(node_count), FIELD(nodes), FIELD(counts), FIELD(in_edges), FIELD(first), FIELD(candidates), FIELD(removals),
+            FIELD(shifts), FIELD(starts), FIELD(drawn), FIELD(drawn_set), FIELD(ids), FIELD(rel), FIELD(keys), FIELD(values),
+            FIELD(mask), FIELD(known), FIELD(slots), FIELD(is_new), FIELD(rank), FIELD(labels), FIELD(new_nodes), FIELD(new_rows)};
+#undef FIELD
+        // clang-format on
+        static_assert(sizeof(marius_cuda_neighbours) == 36 * 8);
+        const auto place = places.find(name);
+        if (place == places.end()) throw std::invalid_argument("neighbours: there is no field " + std::string(name));
+        const std::uint64_t bits =
+            name == "fanout" ? static_cast<std::uint64_t>(nb::cast<std::int64_t>(value)) : nb::cast<std::uint64_t>(value);
+        std::memcpy(reinterpret_cast<char*>(&fields) + place->second, &bits, sizeof bits);
+    }
 };
 
 class CudaLibrary {
@@ -216,12 +247,10 @@ public:
         launch(api_->softmax_loss, device, at(stream), &args);
     }
 
-    void neighbours(int device, Address stream, const std::string& stage, const nb::kwargs& given) const {
+    void neighbours(int device, Address stream, const std::string& stage, const NeighbourJob& job) const {
         const int number =
             number_of("stage", stage, {"find_excluded", "expand", "draw", "fetch", "insert", "mark_new", "label", "keep_labels"});
-        marius_cuda_neighbours job = {};
-        for (const auto& [name, value] : given) fill(job, nb::cast<std::string>(name), value);
-        launch(api_->neighbours, device, at(stream), number, &job);
+        launch(api_->neighbours, device, at(stream), number, &job.fields);
     }
 
     template <auto function>
@@ -239,26 +268,6 @@ public:
     }
 
 private:
-    // Sets the field of that name to a value of 8 bytes.
-    static void fill(marius_cuda_neighbours& job, const std::string& name, nb::handle value) {
-        // clang-format off
-#define FIELD(field) {#field, offsetof(marius_cuda_neighbours, field)}
-        static const std::map<std::string, std::size_t> fields = {
-            FIELD(count), FIELD(lists), FIELD(resident), FIELD(resident_count), FIELD(rows_per_partition), FIELD(wide),
-            FIELD(excluded_dst), FIELD(excluded_src), FIELD(excluded_count), FIELD(removed), FIELD(seed), FIELD(hop), FIELD(fanout),
-            FIELD(node_count), FIELD(nodes), FIELD(counts), FIELD(in_edges), FIELD(first), FIELD(candidates), FIELD(removals),
-            FIELD(shifts), FIELD(starts), FIELD(drawn), FIELD(drawn_set), FIELD(ids), FIELD(rel), FIELD(keys), FIELD(values),
-            FIELD(mask), FIELD(known), FIELD(slots), FIELD(is_new), FIELD(rank), FIELD(labels), FIELD(new_nodes), FIELD(new_rows)};
-#undef FIELD
-        // clang-format on
-        static_assert(sizeof(marius_cuda_neighbours) == 36 * 8);
-        const auto field = fields.find(name);
-        if (field == fields.end()) throw std::invalid_argument("neighbours: there is no field " + name);
-        const std::uint64_t bits =
-            name == "fanout" ? static_cast<std::uint64_t>(nb::cast<std::int64_t>(value)) : nb::cast<std::uint64_t>(value);
-        std::memcpy(reinterpret_cast<char*>(&job) + field->second, &bits, sizeof bits);
-    }
-
     const marius_cuda_api* api_;
 };
 
@@ -282,6 +291,11 @@ void bind_cuda(nb::module_& m) {
         .def_prop_ro("chunks", &Pinned::chunks, "Registrations it took.")
         .def_prop_ro("bytes", &Pinned::bytes)
         .def("close", &Pinned::close, "Unpin; closing twice is harmless. No device may use the memory any more.");
+
+    nb::class_<NeighbourJob>(m, "NeighbourJob", "What a stage of neighbour sampling works on; at first all 0.")
+        .def(nb::init<>())
+        .def("set", &NeighbourJob::set, "fields"_a,
+             "Set fields of marius_cuda_neighbours in csrc/cuda/api.h: addresses and numbers. The others stay.");
 
     nb::class_<CudaLibrary> library(m, "CudaLibrary",
                                     "The CUDA library in a file; see csrc/cuda/api.h. OSError when it cannot be loaded, "
@@ -315,9 +329,7 @@ void bind_cuda(nb::module_& m) {
              "losses[r] = log(exp(positive[r]) + sum of exp(negatives[r])) - positive[r]; float32 (rows,), (rows, columns), "
              "contiguous. Scores are overwritten with the gradient of the losses' sum: 0 for a negative of -inf. A NaN "
              "makes its row's loss NaN. Does not wait, takes no memory: a graph may capture it.")
-        .def(
-            "neighbours", &CudaLibrary::neighbours, "device"_a, "stream"_a, "stage"_a, "fields"_a,
-            "Run a stage of neighbour sampling: find_excluded, expand, draw, fetch, insert, mark_new, label or keep_labels. The other "
-            "arguments are the fields of marius_cuda_neighbours in csrc/cuda/api.h, addresses and numbers.");
+        .def("neighbours", &CudaLibrary::neighbours, "device"_a, "stream"_a, "stage"_a, "job"_a,
+             "Run a stage of neighbour sampling: find_excluded, expand, draw, fetch, insert, mark_new, label or keep_labels.");
     bind_host_rows(library);
 }

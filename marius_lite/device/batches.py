@@ -65,11 +65,13 @@ class DeviceBatches:
     """Trains batches over the rows of ``tables``, of which they change at most one. Not for several threads at once.
 
     ``packet``: the bytes that a batch's ids and other arrays have room for at the start. The room grows with larger batches.
-    ``graphs``: the bytes of the graphs that are kept, see `Replays`.
+    ``graphs``: the bytes of the graphs that are kept, see `Replays`. ``room``: bytes of device memory that batches leave free.
     """
 
-    def __init__(self, accelerator: Accelerator, tables: Sequence[DeviceTable], packet: int = 0, graphs: int = GRAPH_BYTES):
-        self.accelerator, self.tables = accelerator, list(tables)
+    def __init__(
+        self, accelerator: Accelerator, tables: Sequence[DeviceTable], packet: int = 0, graphs: int = GRAPH_BYTES, room: int = 0
+    ):
+        self.accelerator, self.tables, self.room = accelerator, list(tables), room
         losses = [accelerator.host_bytes(8 * TOGETHER).view(torch.float64) for _ in range(RING)]
         self._ring = [_Slot(Packet(accelerator, packet), loss, loss.numpy()) for loss in losses]
         self._replays = Replays(accelerator, graphs)

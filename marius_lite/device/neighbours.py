@@ -1,4 +1,4 @@
-"""Sample neighbours on a device, from the in-edge lists of the resident partitions, which lie in pinned host memory.
+"""Sample neighbours on a device, from the in-edge lists of the resident partitions: copies on the device, or pinned host memory.
 
 The sample has the bits of `NeighbourLists.sample`. In each hop kernels work on nodes, then on edges (csrc/cuda/neighbours.h), and
 torch adds up counts between them. The host waits twice a hop for sizes.
@@ -7,13 +7,16 @@ torch adds up counts between them. The host waits twice a hop for sizes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from marius_lite._native import NeighbourJob
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.packet import Packet
 from marius_lite.graph.adjacency import PartitionLists, source_dtype
@@ -27,21 +30,28 @@ SCANNED = 32
 """Draws of a node that are compared with each other; more are kept in a set (kScanned in csrc/graph/draws.h)."""
 LEAST_TABLE = 1024
 """Places of the hash table, at least."""
+COUNTS = 4
+"""Numbers that the host waits for at a time, at most."""
+TYPES: dict[str, type[np.generic]] = {"indices": np.int32, "rel": np.uint32}
+"""Of a sample's arrays; all others are int64."""
 
 
 class DeviceNeighbours:
     """Samples neighbours of nodes of the resident partitions, uniformly. Not for several threads at once.
 
-    The lists must lie in memory pages of their own, and have no weights. No fanout is by relation.
+    ``room``: the bytes of device memory that lists may take. Where it is too little for an array, the array is pinned and read
+    over the link. The lists must lie in memory pages of their own, and have no weights. No fanout is by relation.
     """
 
-    def __init__(self, accelerator: Accelerator, partitioning: Partitioning):
-        self.accelerator, self.partitioning = accelerator, partitioning
+    def __init__(self, accelerator: Accelerator, partitioning: Partitioning, room: int = 0):
+        self.accelerator, self.partitioning, self.room = accelerator, partitioning, room
         self._pinned: dict[int, list[Any]] = {}
-        self._lists = np.zeros((partitioning.partitions, 4), np.int64)  # marius_cuda_lists of each
+        self._copies: dict[int, list[torch.Tensor]] = {}
+        self.lists = np.zeros((partitioning.partitions, 4), np.int64)  # marius_cuda_lists of each
         self._packet: Packet | None = None
-        self._counts = accelerator.host_bytes(4 * 8).view(torch.int64)
-        self.with_rel = False
+        self._counts = accelerator.host_bytes(COUNTS * 8).view(torch.int64)
+        self._told = self._counts.numpy()
+        self.with_rel, self.resident_nodes, self.resident_ranges = False, 0, np.empty((0, 2), np.int64)
         self.keys = torch.empty(0, dtype=torch.int64, device=accelerator.device)  # the hash table, see csrc/cuda/api.h
         self.values = torch.empty(0, dtype=torch.int32, device=accelerator.device)
 
@@ -53,17 +63,20 @@ class DeviceNeighbours:
         self.leave(resident)
         for k, (row, lists) in resident.items():
             if k not in self._pinned:
-                self._pinned[k] = []
-                self._lists[k, :3] = [self._pin(k, array) for array in (lists.indptr, lists.sources, lists.carried)]
+                self._pinned[k], self._copies[k] = [], []
+                self.lists[k, :3] = [self._put(k, array) for array in (lists.indptr, lists.sources, lists.carried)]
                 self.with_rel = lists.carried is not None
-            self._lists[k, 3] = row
+            self.lists[k, 3] = row
+        self.resident_nodes = sum(self.partitioning.size(k) for k in self._pinned)
+        self.resident_ranges = self._ranges()
 
     def leave(self, staying: Collection[int]) -> None:
-        """Unpin the lists of the partitions that do not stay."""
+        """Give up the lists of the partitions that do not stay."""
         for k in self._pinned.keys() - set(staying):
+            self.room += sum(copy.nbytes for copy in self._copies.pop(k))
             for pinned in self._pinned.pop(k):
                 pinned.close()
-            self._lists[k] = 0
+            self.lists[k] = 0
 
     def close(self) -> None:
         self.leave(())
@@ -101,12 +114,22 @@ class DeviceNeighbours:
             **arrays,
         )
 
-    def run(self, work: Callable[[torch.Tensor], None], numbers: int) -> list[int]:
-        """Run ``work`` on the sampling stream and wait; the first ``numbers`` counts that it wrote to its argument, int64."""
+    def run(self, work: Callable[[], None], numbers: int) -> list[int]:
+        """Run ``work`` on the sampling stream and wait; the first ``numbers`` counts that it had copied to the host."""
         stream = self.accelerator.sampling
-        stream.run(lambda: work(self._counts))
+        stream.run(work)
         stream.record().wait()
-        return [int(number) for number in self._counts[:numbers]]
+        told: list[int] = self._told[:numbers].tolist()
+        return told
+
+    def tell(self, number: int, counts: torch.Tensor) -> None:
+        """Copy counts to the host, int64: they are the ``number``th and those behind it of what `run` returns."""
+        self.copy(self._counts.data_ptr() + 8 * number, counts.data_ptr(), counts.nbytes)
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copy bytes between the host and the device, or on it, in the order of the sampling stream."""
+        at = {"device": self.accelerator.index, "stream": self.accelerator.sampling.handle}
+        self.accelerator.library.copy(**at, target=target, source=source, bytes=size)
 
     def packet(self, size: int) -> Packet:
         """Room for ``size`` bytes of arrays. Call it on the sampling stream, to which the memory then belongs."""
@@ -114,13 +137,7 @@ class DeviceNeighbours:
         self._packet.clear(size)
         return self._packet
 
-    @property
-    def lists(self) -> npt.NDArray[np.int64]:
-        """The addresses of each partition's lists and its first row, as `marius_cuda_lists`: (partitions, 4)."""
-        return self._lists
-
-    @property
-    def resident_ranges(self) -> Ids:
+    def _ranges(self) -> Ids:
         """The ranges of resident node ids, int64 (r, 2), ascending; no range where every node is resident."""
         rows, nodes, ks = self.partitioning.rows, self.partitioning.nodes, np.array(sorted(self._pinned), np.int64)
         if len(ks) == self.partitioning.partitions:
@@ -128,17 +145,28 @@ class DeviceNeighbours:
         gaps = np.flatnonzero(np.diff(ks) > 1)
         return np.stack([ks[np.r_[0, gaps + 1]] * rows, np.minimum((ks[np.r_[gaps, len(ks) - 1]] + 1) * rows, nodes)], 1)
 
-    @property
-    def resident_nodes(self) -> int:
-        """How many nodes are resident."""
-        return sum(self.partitioning.size(k) for k in self._pinned)
-
-    def _pin(self, k: int, array: npt.NDArray[Any] | None) -> int:
+    def _put(self, k: int, array: npt.NDArray[Any] | None) -> int:
+        """The address where the device reads an array of partition k."""
         if array is None or not len(array):
             return 0
+        if array.nbytes <= self.room:
+            with suppress(torch.cuda.OutOfMemoryError):  # batches took more than was counted
+                self.run(lambda: self._copies[k].append(self._copied(array)), 0)
+                self.room -= array.nbytes
+                return self._copies[k][-1].data_ptr()
+            self.room = 0
+        return self._pin(k, array)
+
+    def _pin(self, k: int, array: npt.NDArray[Any]) -> int:
         pinned = self.accelerator.library.pin(array.view(np.uint8), array.nbytes, self.accelerator.index)
         self._pinned[k].append(pinned)
         return int(pinned.address)
+
+    def _copied(self, array: npt.NDArray[Any]) -> torch.Tensor:
+        """A copy of an array in device memory. Call it on the sampling stream, to which the memory then belongs."""
+        copy = torch.empty(array.nbytes, dtype=torch.uint8, device=self.accelerator.device)
+        self.copy(copy.data_ptr(), array.ctypes.data, array.nbytes)
+        return copy
 
     def _excluded(self, exclude: Ids | None, both: bool) -> Ids:
         """The edges that are not sampled, (m, 2), as far as their nodes exist."""
@@ -153,7 +181,7 @@ class DeviceNeighbours:
             return
         if seeds.min() < 0 or seeds.max() >= self.partitioning.nodes:
             raise ValueError(f"seed {seeds.min() if seeds.min() < 0 else seeds.max()}: no node")
-        absent = self._lists[seeds // self.partitioning.rows, 0] == 0
+        absent = self.lists[seeds // self.partitioning.rows, 0] == 0
         if absent.any():
             seed = int(seeds[absent][0])
             raise ValueError(f"seed {seed}: the lists of partition {seed // self.partitioning.rows} are not here")
@@ -162,90 +190,92 @@ class DeviceNeighbours:
 class _Batch:
     """One batch that passes through the stages. Each method launches work; sizes come from the host.
 
-    Each method is given ``counts`` on the host, int64, and writes the numbers there that the host waits for.
+    On a fast GPU the host's time is what a batch takes. So arrays of a stage are parts of one tensor, and the fields of the
+    native job stay from stage to stage. Each method says what it counts; the host waits for these numbers.
     """
 
     def __init__(self, owner: DeviceNeighbours, seed: int):
-        self._owner, self._device = owner, owner.accelerator.device
-        self._all: dict[str, Any] = {
-            "seed": seed,
-            "rows_per_partition": owner.partitioning.rows,
-            "wide": int(source_dtype(owner.partitioning.nodes) == np.uint64),
-        }
-        self._known = 0
-        self._edges = 0
+        self._owner, self._device, self._job = owner, owner.accelerator.device, NeighbourJob()
+        wide = int(source_dtype(owner.partitioning.nodes) == np.uint64)
+        self._job.set(seed=seed, rows_per_partition=owner.partitioning.rows, wide=wide)
+        self._ranges = self._known = self._edges = self._inserted = 0
         self._nodes: list[torch.Tensor] = []
         self._rows: list[torch.Tensor] = []
         self._starts: list[torch.Tensor] = []
         self._labels: list[torch.Tensor] = []
         self._rel: list[torch.Tensor] = []
-        self._inserted: dict[str, torch.Tensor] = {}
-        self._expanded: dict[str, torch.Tensor] = {}
+        self._read: dict[str, Any] = {}  # what stages to come read, by who made it
 
-    def begin(self, seeds: Ids, excluded: Ids, counts: torch.Tensor) -> None:
+    def begin(self, seeds: Ids, excluded: Ids) -> None:
         """Send the seeds and the excluded edges, and insert the seeds. Counts the different seeds."""
         owner, resident = self._owner, self._owner.resident_ranges
         packet = owner.packet(sum(array.nbytes for array in (seeds, excluded, resident, owner.lists)))
         ids, pairs, ranges, lists = packet.put([seeds, excluded, resident, owner.lists])
         packet.send(owner.accelerator.sampling.handle)
-        self._all |= {"lists": lists.tensor, "resident": ranges.tensor, "resident_count": len(resident)}
+        self._ranges = len(resident)
+        self._job.set(lists=lists.device, resident=ranges.device, resident_count=self._ranges)
         self._exclude(pairs.tensor.view(-1, 2))
         owner.keys.fill_(-1)
         owner.values.fill_(torch.iinfo(torch.int32).max)
-        self._insert(ids.tensor, counts)
+        self._insert(ids.device, len(seeds))
 
-    def expand(self, hop: int, fanout: int, count: int, counts: torch.Tensor) -> None:
+    def expand(self, hop: int, fanout: int, count: int) -> None:
         """Label the ``count`` new nodes, and find what they may draw from.
 
         Counts the edges that they draw, their in-edges, and those of their in-edges whose source is not resident.
         """
         self._label(count)
-        ranges = self._all["resident_count"]
-        numbers = {name: self._ints(count) for name in ("counts", "first", "candidates")}
-        self._expanded = {
-            **numbers,
-            "nodes": self._nodes[-1],
-            "in_edges": self._ints(2 * count),
-            "removals": self._ints(2 * count),
-            "shifts": self._ints(2 * count * ranges),
-        }
-        self._all |= {"hop": hop, "fanout": fanout, "node_count": count}
-        self._stage("expand", count, **self._expanded)
+        widths = {"counts": 1, "in_edges": 2, "first": 1, "candidates": 1, "removals": 2, "shifts": 2 * self._ranges}
+        room = self._ints(count * sum(widths.values()))
+        begins = accumulate(widths.values(), initial=0)
+        places = {name: room.data_ptr() + 8 * count * begin for name, begin in zip(widths, begins)}
+        self._job.set(hop=hop, fanout=fanout, node_count=count, nodes=self._nodes[-1].data_ptr(), **places)
+        self._stage("expand", count)
         starts = torch.zeros(count + 1, dtype=torch.int64, device=self._device)
-        torch.cumsum(self._expanded.pop("counts"), 0, out=starts[1:])
-        self._expanded["starts"] = starts
-        counts[0:1].copy_(starts[-1:], non_blocking=True)
-        counts[1:3].copy_(self._expanded.pop("in_edges").view(-1, 2).sum(0), non_blocking=True)
+        torch.cumsum(room[:count], 0, out=starts[1:])
+        in_edges = room[count : 3 * count].view(-1, 2).sum(0)
+        self._read["expand"] = room, starts
+        self._job.set(starts=starts.data_ptr())
+        self._owner.tell(0, starts[-1:])
+        self._owner.tell(1, in_edges)
 
-    def draw(self, fanout: int, edges: int, counts: torch.Tensor) -> None:
+    def draw(self, fanout: int, edges: int) -> None:
         """Draw ``edges`` edges, and insert their sources. Counts the new nodes among these."""
-        drawn, ids = self._ints(edges), self._ints(edges)
-        more = {"drawn_set": torch.full((2 * edges,), -1, dtype=torch.int64, device=self._device)} if fanout > SCANNED else {}
-        rel = {"rel": self._ints(edges, torch.int32)} if self._owner.with_rel else {}
-        self._stage("draw", len(self._expanded["nodes"]), drawn=drawn, **more, **self._expanded)
-        self._stage("fetch", edges, drawn=drawn, ids=ids, **rel, **self._expanded)
-        self._starts.append(self._expanded["starts"][1:] + self._edges)
+        room, starts = self._ints(2 * edges), self._read["expand"][1]
+        sources = room.data_ptr() + 8 * edges
+        self._job.set(drawn=room.data_ptr())
+        if fanout > SCANNED:
+            self._read["drawn_set"] = drawn_set = torch.full((2 * edges,), -1, dtype=torch.int64, device=self._device)
+            self._job.set(drawn_set=drawn_set.data_ptr())
+        self._stage("draw", len(starts) - 1)
+        if self._owner.with_rel:
+            self._rel.append(self._ints(edges, torch.int32))
+            self._job.set(rel=self._rel[-1].data_ptr())
+        self._job.set(ids=sources)
+        self._stage("fetch", edges)
+        self._starts.append(starts[1:] + self._edges)
         self._edges += edges
-        self._rel += rel.values()
-        self._insert(ids, counts)
+        self._read["draw"] = room
+        self._insert(sources, edges)
 
-    def finish(self, count: int, arrays: dict[str, npt.NDArray[Any]], counts: torch.Tensor) -> None:
+    def finish(self, count: int, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Label the last ``count`` new nodes, and copy the sample's arrays to the host, into ``arrays``."""
         self._label(count)
         found = {
             "nodes": torch.cat(self._nodes),
             "rows": torch.cat(self._rows),
-            "indptr": torch.cat([self._zeros(1), *self._starts]),
+            "indptr": torch.cat([self._zero(), *self._starts]),
             "indices": torch.cat([self._ints(0, torch.int32), *self._labels[1:]]),
         }
         if self._owner.with_rel:
             found["rel"] = torch.cat([self._ints(0, torch.int32), *self._rel])
-        room = self._owner.accelerator.host_bytes(sum(tensor.nbytes for tensor in found.values()))
+        self._read["finish"] = found
+        room = self._owner.accelerator.host_bytes(sum(tensor.nbytes for tensor in found.values())).numpy()
         at = 0
         for name, tensor in found.items():
-            part = room[at : at + tensor.nbytes].view(tensor.dtype)
-            part.copy_(tensor, non_blocking=True)
-            arrays[name] = part.numpy().view(np.uint32) if name == "rel" else part.numpy()
+            part = room[at : at + tensor.nbytes]
+            self._owner.copy(part.ctypes.data, tensor.data_ptr(), tensor.nbytes)
+            arrays[name] = part.view(TYPES.get(name, np.int64))
             at += tensor.nbytes
 
     def _exclude(self, pairs: torch.Tensor) -> None:
@@ -254,30 +284,34 @@ class _Batch:
             return
         by_source = pairs[torch.sort(pairs[:, 0], stable=True).indices]
         pairs = by_source[torch.sort(by_source[:, 1], stable=True).indices]
-        self._all |= {
-            "excluded_src": pairs[:, 0].contiguous(),
-            "excluded_dst": pairs[:, 1].contiguous(),
-            "excluded_count": len(pairs),
-            "removed": self._ints(2 * len(pairs)),
-        }
+        src, dst, removed = pairs[:, 0].contiguous(), pairs[:, 1].contiguous(), self._ints(2 * len(pairs))
+        self._read["exclude"] = src, dst, removed
+        self._job.set(
+            excluded_src=src.data_ptr(), excluded_dst=dst.data_ptr(), excluded_count=len(pairs), removed=removed.data_ptr()
+        )
         self._stage("find_excluded", len(pairs))
 
-    def _insert(self, ids: torch.Tensor, counts: torch.Tensor) -> None:
-        """Insert ids into the hash table. Counts those that are new."""
-        count = len(ids)
+    def _insert(self, ids: int, count: int) -> None:
+        """Insert ``count`` ids, at the address ``ids``, into the hash table. Counts those that are new."""
         self._reserve(min(self._known + count, self._owner.resident_nodes))
-        self._inserted = {"ids": ids, "slots": self._ints(count, torch.int32), "is_new": self._ints(count, torch.int32)}
-        self._stage("insert", count, known=self._known, **self._inserted)
-        self._stage("mark_new", count, known=self._known, **self._inserted)
-        self._inserted["rank"] = torch.cumsum(self._inserted["is_new"], 0, dtype=torch.int32)
-        counts[0:1].copy_(self._inserted["rank"][-1:] if count else self._zeros(1), non_blocking=True)
+        room = self._ints(2 * count, torch.int32)
+        self._job.set(ids=ids, known=self._known, slots=room.data_ptr(), is_new=room.data_ptr() + 4 * count)
+        self._use_table()
+        self._stage("insert", count)
+        self._stage("mark_new", count)
+        rank = torch.cumsum(room[count:], 0)
+        short = rank.to(torch.int32)
+        self._read["insert"], self._inserted = (room, rank, short), count
+        self._job.set(rank=short.data_ptr())
+        self._owner.tell(0, rank[-1:] if count else self._zero())
 
     def _label(self, new: int) -> None:
         """Give local ids to the inserted ids, of which ``new`` are new."""
-        inserted, count = self._inserted, len(self._inserted["ids"])
+        count = self._inserted
         nodes, rows, labels = self._ints(new), self._ints(new), self._ints(count, torch.int32)
-        self._stage("label", count, known=self._known, new_nodes=nodes, new_rows=rows, labels=labels, **inserted)
-        self._stage("keep_labels", count, known=self._known, labels=labels, **inserted)
+        self._job.set(known=self._known, new_nodes=nodes.data_ptr(), new_rows=rows.data_ptr(), labels=labels.data_ptr())
+        self._stage("label", count)
+        self._stage("keep_labels", count)
         self._nodes.append(nodes)
         self._rows.append(rows)
         self._labels.append(labels)
@@ -291,23 +325,24 @@ class _Batch:
         owner.keys = torch.full((size,), -1, dtype=torch.int64, device=self._device)
         owner.values = torch.full((size,), torch.iinfo(torch.int32).max, dtype=torch.int32, device=self._device)
         if self._known:
-            known = torch.cat(self._nodes)
-            self._stage("insert", len(known), ids=known, slots=self._ints(len(known), torch.int32))
+            known, slots = torch.cat(self._nodes), self._ints(self._known, torch.int32)
+            self._read["reserve"] = known, slots
+            self._job.set(ids=known.data_ptr(), known=0, slots=slots.data_ptr())
+            self._use_table()
+            self._stage("insert", len(known))
 
-    def _stage(self, name: str, count: int, **fields: torch.Tensor | int) -> None:
-        """Launch a stage over ``count`` nodes or edges. ``fields``: those of `marius_cuda_neighbours` that are its own."""
+    def _use_table(self) -> None:
         owner = self._owner
-        every = {**self._all, "keys": owner.keys, "values": owner.values, "mask": max(len(owner.keys) - 1, 0), **fields}
-        owner.accelerator.library.neighbours(
-            owner.accelerator.index,
-            owner.accelerator.sampling.handle,
-            name,
-            count=count,
-            **{field: value.data_ptr() if isinstance(value, torch.Tensor) else value for field, value in every.items()},
-        )
+        self._job.set(keys=owner.keys.data_ptr(), values=owner.values.data_ptr(), mask=max(len(owner.keys) - 1, 0))
+
+    def _stage(self, name: str, count: int) -> None:
+        """Launch a stage over ``count`` nodes or edges."""
+        device = self._owner.accelerator
+        self._job.set(count=count)
+        device.library.neighbours(device.index, device.sampling.handle, name, self._job)
 
     def _ints(self, count: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
         return torch.empty(count, dtype=dtype, device=self._device)
 
-    def _zeros(self, count: int) -> torch.Tensor:
-        return torch.zeros(count, dtype=torch.int64, device=self._device)
+    def _zero(self) -> torch.Tensor:
+        return torch.zeros(1, dtype=torch.int64, device=self._device)

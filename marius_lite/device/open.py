@@ -50,7 +50,7 @@ def open_batches(
         graphs = needs.graphs if needs.graphs <= free - cache_bytes else 0
         hot_rows = 0 if bulk else min(storage.device_cache // stride, min(len(table.rows) for table in tables))
         made = [_table(accelerator, table, link, bulk, hot_rows, needs.rows) for table, link in zip(tables, links)]
-        batches = DeviceBatches(accelerator, made, needs.packet, GRAPH_BYTES if graphs else 0)
+        batches = DeviceBatches(accelerator, made, needs.packet, GRAPH_BYTES if graphs else 0, free - cache_bytes - graphs)
         undo.pop_all()
     if needs.graphs and not graphs:
         log.info("no graphs of batches: they would take %s, and storage.device_memory leaves less", format_bytes(needs.graphs))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Protocol
 
 import torch
+
+SPIN_SECONDS = 50e-6
+"""How long a wait asks again and again before it sleeps: a thread that sleeps takes about as long to wake up."""
 
 
 class Event(Protocol):
@@ -44,8 +48,11 @@ class CudaEvent:
         self._free.append(self.event)
 
     def wait(self) -> None:
-        if not self.event.query():  # type: ignore[no-untyped-call]  # which keeps the GIL
-            self.event.synchronize()
+        until = time.perf_counter() + SPIN_SECONDS
+        while not self.event.query():  # type: ignore[no-untyped-call]  # which keeps the GIL
+            if time.perf_counter() >= until:
+                self.event.synchronize()
+                return
 
 
 class TorchStream:

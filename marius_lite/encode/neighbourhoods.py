@@ -142,8 +142,13 @@ class Neighbourhoods:
         self._on_device = self._seconds = None
 
 
-def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, config: Config, degrees: bool) -> Neighbourhoods:
-    """Open the dataset's in-edge lists and the samplers of an encoder. ``degrees``: whether it asks for true in-degrees."""
+def open_neighbourhoods(
+    accelerator: Accelerator | None, dataset: Dataset, config: Config, degrees: bool, device_room: int = 0
+) -> Neighbourhoods:
+    """Open the dataset's in-edge lists and the samplers of an encoder. ``degrees``: whether it asks for true in-degrees.
+
+    ``device_room``: the bytes that are free on the device. Lists take at most half of them, because batches have no fixed size.
+    """
     adjacency, weighted = lists_read(dataset, config), config.sampling.weighted
     assert adjacency is not None
     device = config.sampling.device
@@ -156,7 +161,7 @@ def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, confi
         if config.sampling.lists == "disk"
         else NeighbourLists(adjacency, degrees, weighted, own_pages=on_device)
     )
-    sampler = DeviceNeighbours(accelerator, dataset.partitioning) if accelerator and on_device else None
+    sampler = DeviceNeighbours(accelerator, dataset.partitioning, device_room // 2) if accelerator and on_device else None
     at_once = sampled_at_once(config) if accelerator else 1
     return Neighbourhoods(lists, hop_fanouts(config, dataset), int(config.training.threads), sampler, device == "auto", at_once)
 

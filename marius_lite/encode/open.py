@@ -24,7 +24,7 @@ def represent(
     """Return the rows themselves, or the vectors of an encoder. ``dropout``: the share of its input numbers to set to zero."""
     if encoder is None:
         return RowsThemselves(rows)
-    neighbourhoods = open_neighbourhoods(accelerator, dataset, config, encoder.asks_for_degrees)
+    neighbourhoods = open_neighbourhoods(accelerator, dataset, config, encoder.asks_for_degrees, rows.device_room)
     pads = accelerator is not None and accelerator.recurring and recurs(config)
     device = next((weight.device for weight in encoder.parameters()), "cpu")
     left_out = float(config.sampling.edge_dropout)

@@ -60,6 +60,10 @@ class DeviceRows(ResidentRows):
         super().__init__(buffers, partitioning)
         self._batches, self._at_once = batches, at_once
 
+    @property
+    def device_room(self) -> int:
+        return self._batches.room
+
     def enter(self, resident: tuple[int, ...], following: Sequence[int]) -> None:
         for _, cache in self._caches():
             cache.leave(resident)

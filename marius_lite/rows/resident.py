@@ -63,6 +63,11 @@ class ResidentRows(ABC):
         return self.buffers.main
 
     @property
+    def device_room(self) -> int:
+        """Bytes of memory that are free on the device that trains; 0 on the CPU."""
+        return 0
+
+    @property
     def learned(self) -> RowTable | None:
         """The table of the learned rows, where there are any."""
         return self.buffers.learned.table if self.buffers.learned else None

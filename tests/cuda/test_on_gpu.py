@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from host_library import neighbour_job
 from softmax_definition import assert_softmax_loss, random_scores
 
 from marius_lite import _native
@@ -237,8 +238,7 @@ def test_a_hop_has_the_cpus_neighbours(machine, fanout):
 
     def stage(name, count, **more):
         job.update(more)
-        fields = {name: value.data_ptr() if isinstance(value, torch.Tensor) else value for name, value in job.items()}
-        machine.library.neighbours(machine.here["device"], machine.here["stream"], name, **fields, count=count)
+        machine.library.neighbours(machine.here["device"], machine.here["stream"], name, neighbour_job(**job, count=count))
 
     def insert(ids, known):
         count = len(ids)

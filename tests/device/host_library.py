@@ -57,3 +57,10 @@ def host_library_path(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def host_library(host_library_path) -> _native.CudaLibrary:
     return _native.CudaLibrary(str(host_library_path))
+
+
+def neighbour_job(**fields):
+    """A job of neighbour sampling with these fields; tensors stand for their addresses."""
+    job = _native.NeighbourJob()
+    job.set(**{name: value.data_ptr() if hasattr(value, "data_ptr") else value for name, value in fields.items()})
+    return job

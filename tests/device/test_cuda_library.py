@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from host_library import neighbour_job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -346,4 +347,4 @@ def test_another_version_is_refused(tmp_path):
 )
 def test_neighbours_refuse_what_does_not_fit(host_library, message, stage, fields):
     with pytest.raises((ValueError, RuntimeError), match=message):
-        host_library.neighbours(0, 0, stage, **fields)
+        host_library.neighbours(0, 0, stage, neighbour_job(**fields))

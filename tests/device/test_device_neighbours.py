@@ -39,11 +39,11 @@ def lists_of(partitioning, k, edges, relations=True):
 class Pair:
     """The CPU's sampler and a device's, over the same lists."""
 
-    def __init__(self, accelerator, partitioning, edges, relations=True):
+    def __init__(self, accelerator, partitioning, edges, relations=True, room=0):
         self.partitioning, self.edges, self.relations = partitioning, edges, relations
         wide = source_dtype(partitioning.nodes) == np.uint64
         self.cpu = (_native.WideNeighbourSampler if wide else _native.NeighbourSampler)(partitioning.rows, partitioning.nodes)
-        self.device = DeviceNeighbours(accelerator, partitioning)
+        self.device = DeviceNeighbours(accelerator, partitioning, room)
         self.here = {}
 
     def enter(self, base_rows):
@@ -86,7 +86,8 @@ def random_edges(rng, nodes, count):
 @settings(max_examples=150, deadline=None)
 def test_any_batch(make_device, seed, nodes, partitions, count, relations, fanouts):
     rng = np.random.default_rng(seed)
-    pair = Pair(make_device(seed), Partitioning(nodes, partitions), random_edges(rng, nodes, count), relations)
+    room = int(rng.choice([0, 500, 1 << 20]))  # lists are pinned, some of them, or all copied to the device
+    pair = Pair(make_device(seed), Partitioning(nodes, partitions), random_edges(rng, nodes, count), relations, room)
     p = pair.partitioning
     for _ in range(2):
         resident = rng.permutation(p.partitions)[: rng.integers(1, p.partitions + 1)].tolist()
@@ -97,6 +98,7 @@ def test_any_batch(make_device, seed, nodes, partitions, count, relations, fanou
         excluded = np.concatenate([pair.edges[rng.random(count) < 0.4][:, :2], rng.integers(-3, nodes + 3, (20, 2))])
         pair.check(seeds, fanouts, seed, excluded, both=bool(rng.integers(2)))
     pair.device.close()
+    assert pair.device.room == room
 
 
 @pytest.fixture
@@ -162,6 +164,33 @@ def test_lists_are_pinned_once_and_given_up_when_they_leave(large):
                 with pytest.raises(RuntimeError, match="closed"):
                     _ = each.address
     assert large.device.sample(np.array([3 * 625]), [], 0).rows.tolist() == [30]
+
+
+def test_lists_are_copied_while_there_is_room(make_device):
+    pair = Pair(make_device(3), Partitioning(5000, 8), random_edges(np.random.default_rng(1), 5000, 100_000))
+    lists = lists_of(pair.partitioning, 0, pair.edges)
+    whole = lists.indptr.nbytes + lists.sources.nbytes + lists.rel.nbytes
+    pair.device.room = whole + 10
+    pair.enter({0: 0, 3: 9000})
+    assert pair.device.room == 10
+    assert [len(pair.device._pinned[k]) for k in (0, 3)] == [0, 3]
+    pair.check(np.arange(20), [5, 5], 1)
+    pair.enter({3: 9000})
+    assert 0 < pair.device.room < whole
+    pair.device.close()
+    assert pair.device.room == whole + 10
+
+
+def test_lists_are_pinned_where_the_device_is_full(make_device, monkeypatch):
+    def full(*_):
+        raise torch.cuda.OutOfMemoryError("no room")
+
+    monkeypatch.setattr(DeviceNeighbours, "_copied", full)
+    pair = Pair(make_device(3), Partitioning(100, 2), random_edges(np.random.default_rng(1), 100, 500), room=1 << 40)
+    pair.enter({0: 0, 1: 100})
+    assert pair.device.room == 0
+    pair.check(np.arange(20), [5, 5], 1)
+    pair.device.close()
 
 
 def test_the_plan_counts_what_a_batch_takes(large):

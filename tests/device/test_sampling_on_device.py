@@ -15,6 +15,7 @@ from marius_lite.device import neighbours, verified
 from marius_lite.device.neighbours import DeviceNeighbours
 from marius_lite.encode import neighbourhoods
 from marius_lite.errors import RunError
+from marius_lite.rows.on_device import DeviceRows
 from marius_lite.train import build, start
 from marius_lite.train.run import resume_run, train_run
 
@@ -51,8 +52,10 @@ def counted(place):
     return on_device, sum(line["kind"] == "batch" for line in lines)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_run_has_the_bits_of_the_cpu(on_the_cpu, emulated, tmp_path, kind):
+@pytest.mark.parametrize(("kind", "room"), [("nodes", 0), ("nodes", 1 << 30), ("links", 5000)])
+def test_a_run_has_the_bits_of_the_cpu(on_the_cpu, emulated, tmp_path, monkeypatch, kind, room):
+    """``room``: of the device, where lists are copied to; others are pinned."""
+    monkeypatch.setattr(DeviceRows, "device_room", room)
     dataset, settings, expected = on_the_cpu(kind)
     train_run(dataset, tmp_path / "run", load(sets=[*settings, *emulated, "sampling.device=cuda"]))
     same(amounts_to(tmp_path / "run"), expected)
@@ -123,6 +126,7 @@ def test_lists_that_cannot_be_pinned(on_the_cpu, emulated, tmp_path, monkeypatch
 
     monkeypatch.setattr(verified, "GPUS", ("host",))
     monkeypatch.setattr(DeviceNeighbours, "_pin", refused)
+    monkeypatch.setattr(DeviceRows, "device_room", 0)
     dataset, settings, expected = on_the_cpu("nodes")
     config = load(sets=[*settings, *emulated, f"sampling.device={asked}"])
     if asked == "cuda":
