@@ -10,6 +10,7 @@ import torch
 
 from marius_lite.errors import RunError
 from marius_lite.sampling.windows import WindowReader
+from marius_lite.train import trainer
 from marius_lite.train.meter import Meter
 from marius_lite.train.trainer import Trainer
 from marius_lite.train.work import Work
@@ -119,8 +120,15 @@ def test_learning_rates_beyond_all_measure(cli, tiny_dataset, tmp_path, capfd):
 
 
 def test_nothing_prepares_batches_once_the_loop_has_failed(cli, tiny_dataset, tmp_path, monkeypatch):
-    """An error while a batch is recorded, such as a full disk: the thread that reads resident rows ends before they go."""
-    alive, close = [], Work.close
+    """An error while a batch is recorded, such as a full disk: the thread that reads resident rows ends before they go.
+
+    It ends because the loop closes what yields its batches: that is held here, so that nothing else can close it.
+    """
+    alive, close, held, run = [], Work.close, [], trainer.run
+
+    def holding(*arguments):
+        held.append(run(*arguments))
+        return held[-1]
 
     def failing(self, *arguments):
         raise RunError("the disk is full")
@@ -129,7 +137,9 @@ def test_nothing_prepares_batches_once_the_loop_has_failed(cli, tiny_dataset, tm
         alive.extend(thread for thread in threading.enumerate() if thread.name.endswith("(work)"))
         close(self)
 
+    monkeypatch.setattr(trainer, "run", holding)
     monkeypatch.setattr(Meter, "batch", failing)
     monkeypatch.setattr(Work, "close", closing)
     assert cli("train", tiny_dataset, "--run", tmp_path / "run", *OPTIONS, "--set", "training.batch_size=20") == 1
+    assert len(held) == 1
     assert alive == []
