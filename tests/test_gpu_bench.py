@@ -4,95 +4,23 @@ import importlib
 import json
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import host_benchmarks
 import numpy as np
 import pytest
 import torch
-
-import marius_lite.device.accelerator as devices
-from marius_lite import _native
-from marius_lite.device import verified
-from marius_lite.optim.dense import DenseOptimizer
-from marius_lite.train import build
-from marius_lite.train import start as start_module
-
-ROOT = Path(__file__).parents[1]
-BENCH = ROOT / "scripts" / "bench"
-QUICK = ["--json", "--rounds", "1", "--at-least", "0"]
-
-
-def load(path):
-    spec = spec_from_file_location(path.stem, path)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from host_benchmarks import BENCH, QUICK, ROOT, goals
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    made = load(ROOT / "tests/device/host_library.py")
-    return _native.CudaLibrary(str(made.build_host_library(made.session_folder(tmp_path_factory))))
+    return host_benchmarks.library(tmp_path_factory)
 
 
 @pytest.fixture
 def result(library, monkeypatch, capsys):
-    """Runs a benchmark's main with arguments; its figures by name, after their form was checked."""
-    emulated = load(ROOT / "tests/device/emulated.py")
-    monkeypatch.syspath_prepend(str(BENCH))
-    for module in (devices, build, start_module):
-        monkeypatch.setattr(module, "check_device", lambda name: torch.device("cpu"))
-    for module in (devices, build):
-        monkeypatch.setattr(module, "open_accelerator", lambda device: emulated.accelerator(library, seed=5)[0])
-    monkeypatch.setattr(verified, "GPUS", ())
-    monkeypatch.setattr(DenseOptimizer, "repeated", lambda self, steps: None)  # what repeats work here counts by itself
-
-    def run(name, *arguments):
-        importlib.import_module(name).main([*QUICK, *map(str, arguments)])
-        told, *found = (json.loads(line) for line in capsys.readouterr().out.splitlines())
-        assert set(told) == {"benchmark", "settings"}
-        assert told["benchmark"] == name
-        machine = {"gpu", "link", "cuda_of_driver", "torch", "cpus", "memory", "gpu_memory", "huge_pages"}
-        assert machine | {"rounds", "at_least"} <= set(told["settings"])
-        for figure in found:
-            assert set(figure) == {"figure", "value", "unit", "goal", "better", "detail", "pass"}
-            assert np.isfinite(figure["value"]), figure
-            assert (figure["pass"] is None) == (figure["goal"] is None)
-        figures = {figure["figure"]: figure for figure in found}
-        assert len(figures) == len(found)
-        return figures
-
-    return run
-
-
-def goals(figures):
-    return {name: (figure["better"], figure["goal"]) for name, figure in figures.items() if figure["goal"] is not None}
-
-
-def test_gather(result):
-    figures = result("gpu_gather", "--buffer", "4MiB", "--transfer", "128KiB", "--batch", 100, "--sms", 2)
-    expected = {"gather: bytes/s of 400 B rows / of 512 B rows": ("more", 0.95)}
-    for width in (256, 400, 512, 1024, 2048):
-        expected[f"gather {width} B: multiprocessors used"] = ("less", 2)
-        expected[f"scatter {width} B / best contiguous write"] = ("more", 0.85)
-        expected[f"{width} B: x[idx].to(device) / zero-copy"] = ("more", 3)
-        if width != 400:
-            expected[f"gather {width} B / best contiguous read"] = ("more", 0.85 if width == 256 else 0.95)
-        assert {
-            f"gather {width} B / best contiguous read",
-            f"gather and scatter {width} B at once / longer of the two alone",
-            f"{width} B: CPU gather and copy / zero-copy",
-            f"{width} B: CPU seconds saved by zero-copy",
-        } <= set(figures)
-    assert goals(figures) == expected
-    assert figures["gather 512 B: multiprocessors used"]["pass"] is True
-    assert {"contiguous kernel read, best", "contiguous kernel write, best"} <= set(figures)
-    assert {"copy engine, in", "copy engine, back"} <= set(figures)
-    swept = result("gpu_gather", "--buffer", "4MiB", "--transfer", "128KiB", "--sms", 2, "--sweep")
-    for name in ("400 B ascending", "4096 B in random order"):
-        assert swept[f"gather {name} / best contiguous read"]["value"] > 0
-    assert sum(name.startswith("gather 512 B on") for name in swept) == 8
+    return host_benchmarks.runner(library, monkeypatch, capsys)
 
 
 def test_paths(result):
@@ -334,7 +262,7 @@ def test_without_a_gpu_a_benchmark_says_so(monkeypatch, capsys):
 def test_every_benchmark_is_checked_here_and_run_by_gpu_check():
     names = {path.stem for path in BENCH.glob("gpu_*.py")}
     said = "".join(path.read_text() for path in (ROOT / "scripts/gpu_check_parts").glob("*.py"))
-    assert all(f'"{name}"' in said for name in names)
-    assert all(f'"{name}"' in Path(__file__).read_text() for name in names)
+    checked = "".join(path.read_text() for path in Path(__file__).parent.glob("test_gpu_bench*.py"))
+    assert all(f'"{name}"' in said and f'"{name}"' in checked for name in names)
     assert "gpu_gather" in names
     assert not names & set(sys.builtin_module_names)

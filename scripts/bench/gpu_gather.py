@@ -4,8 +4,13 @@
 
 Random unique ascending rows of a pinned buffer on huge pages are gathered into device memory and scattered back by
 `copy_rows` on at most --sms multiprocessors. They are measured against the best contiguous kernel read and write of the same
-buffer in the same run (rows of 4 KiB, no indices, several caps and all multiprocessors); and, a batch of --batch rows at a time,
-against `x[idx].to("cuda")` (its allocator tuned to keep pages) and against a native gather by the CPU and one copy.
+buffer in the same run: by `copy_rows` (rows of 4 KiB, no indices, several caps and all multiprocessors) and, for reads, by
+torch's own elementwise kernel (`bitwise_not` of the mapped buffer), whichever is faster; against the copy engine; and, a batch
+of --batch rows at a time, against `x[idx].to("cuda")` (its allocator tuned to keep pages) and against a native gather by the CPU
+and one copy.
+
+--sweep gathers rows of many widths, also such as no vector of 16 bytes divides, and from a table that begins 4 bytes off. Beside
+each figure stands what passes over the link for such a row: whole sectors of 32 bytes, in replies of at most 128 (an estimate).
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from itertools import cycle
 import numpy as np
 import on_device
 import torch
+from link_ceiling import described, torch_reads
 from on_device import Buffer, Clock, Ids, Report
 
 from marius_lite.device.accelerator import Accelerator
@@ -28,6 +34,7 @@ from marius_lite.nn.allocator import keep_large_blocks
 
 WIDTHS = (256, 400, 512, 1024, 2048)
 SWEPT_WIDTHS, SWEPT_SMS, SWEPT_WIDTH = (64, 128, 256, 400, 512, 1024, 2048, 4096), (1, 2, 4, 8, 16, 32, 64, 132), 512
+UNALIGNED_WIDTHS, OFF = (68, 404, 1004), 4
 CONTIGUOUS = 4096
 GATHER_GOALS = {256: 0.85, 512: 0.95, 1024: 0.95, 2048: 0.95}
 SCATTER_GOAL = 0.85
@@ -46,12 +53,15 @@ class Bench:
 
     def run(self) -> None:
         read, write = self.contiguous("read"), self.contiguous("write")
-        self.copy_engine()
+        read = max(read, self.independent())
+        engine = self.copy_engine()
         if self.a.sweep:
             self.sweep(read)
             return
         for width in WIDTHS:
             self.rows(width, read, write)
+            self.report.add(f"gather {width} B / copy engine", self.rates[width] / engine)
+            self.against_others(width)
         self.report.add(
             "gather: bytes/s of 400 B rows / of 512 B rows", self.rates[400] / self.rates[512], at_least=SAME_RATE_GOAL
         )
@@ -77,7 +87,16 @@ class Bench:
         self.report.add(f"contiguous kernel {direction}, best", max(found.values()), "GB/s", detail=told)
         return max(found.values())
 
-    def copy_engine(self) -> None:
+    def independent(self) -> float:
+        """GB/s of the best contiguous read by a kernel of torch's own."""
+        found = torch_reads(self.accelerator, self.buffer, self.clock, self.a.transfer)
+        told = ", ".join(f"{name} {rate:.1f}" for name, rate in found.items())
+        self.report.add("contiguous read by torch's own kernel, best", max(found.values()), "GB/s", detail=told)
+        return max(found.values())
+
+    def copy_engine(self) -> float:
+        """GB/s of the copy engine to the device."""
+        rates = {}
         size = min(self.a.transfer, len(self.buffer.bytes))
         there = torch.empty(size, dtype=torch.uint8, device=self.accelerator.device)
         host = self.buffer.bytes.ctypes.data
@@ -91,7 +110,9 @@ class Bench:
                     )
                 )
 
-            self.report.add(f"copy engine, {name}", size / self.clock.time(copy).seconds / 1e9, "GB/s")
+            rates[name] = size / self.clock.time(copy).seconds / 1e9
+            self.report.add(f"copy engine, {name}", rates[name], "GB/s")
+        return rates["in"]
 
     def rows(self, width: int, best_read: float, best_write: float) -> None:
         table = self.buffer.table(width)
@@ -125,35 +146,44 @@ class Bench:
             both.seconds / max(gathered.seconds, scattered.seconds),
             detail=f"{2 * gigabytes / both.seconds:.1f} GB/s both ways together",
         )
-        self.against_others(width)
 
     def sweep(self, best_read: float) -> None:
-        """Gathers of other widths, in ascending and in random order; and of one width on fewer or more multiprocessors."""
-        for width in SWEPT_WIDTHS:
-            table = self.buffer.table(width)
-            count = min(self.a.transfer // width, len(table) // 2)
-            rows = on_device.random_rows(len(table), count, 4)
-            up = on_device.block(self.accelerator, count, width)
-            ascending, shuffled = (Ids(self.accelerator, each) for each in (rows, np.random.default_rng(5).permutation(rows)))
-            *times, spaced = self.clock.alternately(
-                self.gather(width, ascending, up), self.gather(width, shuffled, up), self.spaced(width, len(table) // count, up)
-            )
-            self.now(self.gather(width, shuffled, up))
-            on_device.check_same(table, shuffled.rows, up)
-            for name, taken in zip(("ascending", "in random order"), times):
-                rate = count * width / taken.seconds / 1e9
-                self.report.add(f"gather {width} B {name} / best contiguous read", rate / best_read, detail=f"{rate:.1f} GB/s")
-            self.report.add(
-                f"gather {width} B ascending / read of as many rows at equal distances, without ids",
-                spaced.seconds / times[0].seconds,
-                detail=f"{count * width / spaced.seconds / 1e9:.1f} GB/s",
-            )
-            if width == SWEPT_WIDTH:
-                rates = [
-                    count * width / self.clock.time(self.gather(width, ascending, up, sms)).seconds / 1e9 for sms in SWEPT_SMS
-                ]
-                for sms, rate in zip(SWEPT_SMS, rates):
-                    self.report.add(f"gather {width} B on {sms} multiprocessors", rate, "GB/s")
+        """Gathers of other widths and from elsewhere; and of one width on fewer or more multiprocessors."""
+        for width in (*SWEPT_WIDTHS, *UNALIGNED_WIDTHS):
+            self.orders(width, 0, best_read)
+        self.orders(SWEPT_WIDTH, OFF, best_read)
+        ids, up = self.drawn(SWEPT_WIDTH, 0)
+        for sms in SWEPT_SMS:
+            seconds = self.clock.time(self.gather(SWEPT_WIDTH, ids, up, sms)).seconds
+            rate = len(ids) * SWEPT_WIDTH / seconds / 1e9
+            self.report.add(f"gather {SWEPT_WIDTH} B on {sms} multiprocessors", rate, "GB/s")
+
+    def drawn(self, width: int, offset: int) -> tuple[Ids, torch.Tensor]:
+        """Random ascending rows of the table that begins at ``offset``, and room for them."""
+        rows = len(self.buffer.table(width, offset))
+        count = min(self.a.transfer // width, rows // 2)
+        return Ids(self.accelerator, on_device.random_rows(rows, count, 4)), on_device.block(self.accelerator, count, width)
+
+    def orders(self, width: int, offset: int, best_read: float) -> None:
+        """Gathers of rows in ascending and in random order, and a read of as many rows without ids."""
+        (ascending, up), table = self.drawn(width, offset), self.buffer.table(width, offset)
+        shuffled = Ids(self.accelerator, np.random.default_rng(5).permutation(ascending.rows))
+        random_order = self.gather(width, shuffled, up, offset=offset)
+        *times, spaced = self.clock.alternately(
+            self.gather(width, ascending, up, offset=offset), random_order, self.spaced(width, len(table) // len(up), up, offset)
+        )
+        self.now(random_order)
+        on_device.check_same(table, shuffled.rows, up)
+        name, gigabytes = f"gather {width} B" + (f" from {offset} B off" if offset else ""), len(up) * width / 1e9
+        for order, taken in zip(("ascending", "in random order"), times):
+            share = gigabytes / taken.seconds / best_read
+            told = f"{gigabytes / taken.seconds:.1f} GB/s; {described(width, offset, share)}"
+            self.report.add(f"{name} {order} / best contiguous read", share, detail=told)
+        self.report.add(
+            f"{name} ascending / read of as many rows at equal distances, without ids",
+            spaced.seconds / times[0].seconds,
+            detail=f"{gigabytes / spaced.seconds:.1f} GB/s",
+        )
 
     def against_others(self, width: int) -> None:
         """A batch by zero-copy, its ids sent first, by plain torch, and by the native CPU gather and a copy."""
@@ -191,20 +221,22 @@ class Bench:
             detail=f"{by_cpu.cpu / gigabytes:.3f} less {ours.cpu / gigabytes:.3f}",
         )
 
-    def gather(self, width: int, ids: Ids, block: torch.Tensor, sms: int = 0, **more: int) -> Callable[[], None]:
-        """Put on its stream at each call: rows of the buffer into the block."""
+    def gather(
+        self, width: int, ids: Ids, block: torch.Tensor, sms: int = 0, *, offset: int = 0, **more: int
+    ) -> Callable[[], None]:
+        """Put on its stream at each call: rows of the buffer, from ``offset`` on, into the block."""
         return lambda: self.launch(
             self.accelerator.gathering,
             len(ids),
             width,
             sms or self.a.sms,
-            source=self.buffer.pinned.address,
+            source=self.buffer.pinned.address + offset,
             source_rows=ids.sent.device,
             target=block.data_ptr(),
             **more,
         )
 
-    def spaced(self, width: int, distance: int, block: torch.Tensor) -> Callable[[], None]:
+    def spaced(self, width: int, distance: int, block: torch.Tensor, offset: int) -> Callable[[], None]:
         """Put on its stream at each call: every `distance`-th row, by no ids. What the link gives for pieces of this size."""
         return lambda: self.launch(
             self.accelerator.gathering,
@@ -212,7 +244,7 @@ class Bench:
             width,
             self.a.sms,
             source_stride=distance * width,
-            source=self.buffer.pinned.address,
+            source=self.buffer.pinned.address + offset,
             target=block.data_ptr(),
         )
 

@@ -63,10 +63,10 @@ class Buffer:
             part = self.bytes[start : start + len(pattern)]
             part[:] = pattern[: len(part)]
 
-    def table(self, row_bytes: int) -> Table:
-        """The buffer as float32 (rows, row_bytes / 4), from its first byte on."""
-        rows = len(self.bytes) // row_bytes
-        return self.bytes[: rows * row_bytes].view(np.float32).reshape(rows, -1)
+    def table(self, row_bytes: int, offset: int = 0) -> Table:
+        """The buffer as float32 (rows, row_bytes / 4), from its first byte on, or from ``offset`` bytes behind it."""
+        rows = (len(self.bytes) - offset) // row_bytes
+        return self.bytes[offset : offset + rows * row_bytes].view(np.float32).reshape(rows, -1)
 
 
 def buffer_memory(size: int) -> npt.NDArray[np.uint8]:
