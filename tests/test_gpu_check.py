@@ -104,6 +104,14 @@ def test_agreement_is_found_out_before_anything_is_measured(check):
     assert phases == sorted(phases, key=list(check.parts.PHASES).index)
 
 
+def test_the_sweep_of_gathers_is_a_part_beside_the_others(check):
+    parts = [part for part in check.parts.all_parts(None) if part.is_called("gpu_gather")]
+    assert [(part.name, part.phase, "--sweep" in part.command) for part in parts] == [
+        ("gpu_gather", "bench", False),
+        ("gpu_gather sweep", "bench", True),
+    ]
+
+
 def test_the_data_is_found_from_everywhere(check, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert str(tmp_path / "data") in check.parts.all_parts(Path("data"))[-1].command

@@ -17,6 +17,7 @@ PHASES = ("build", "test", "agree", "bench", "train")
 TIME_UP = "time was up"
 BENCHMARKS = {
     "gpu_gather": [],
+    "gpu_gather sweep": ["--sweep", "--buffer", "4GiB", "--transfer", "512MiB"],
     "gpu_paths": ["--table", "1GiB"],
     "gpu_overlap": [],
     "gpu_pin": [],
