@@ -123,7 +123,8 @@ class L2(Similarity):
 class Distance(Similarity):
     """score = -norm(query - candidate), for norms that no matrix product gives.
 
-    On CPUs `csrc/score/distances.h` scores the tiles. On GPUs torch does, from arrays of differences of bounded size.
+    On CPUs `csrc/score/distances.h` scores the tiles, a chunk at a time. On GPUs torch does, from arrays of differences of
+    bounded size, of as many chunks as there is room for.
     """
 
     name: str
@@ -147,44 +148,45 @@ class Distance(Similarity):
 
     def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
         scores = workspace.tensor("tile", (*query.shape[:2], candidates.shape[1]), query.device)
-        for chunk in range(len(query)):
-            if query.is_cuda:
-                self.tile_by_torch(query[chunk], candidates[chunk], scores[chunk], workspace)
-            else:
-                arrays = _array(query[chunk]), _array(candidates[chunk]), scores[chunk].numpy()
-                distance_scores(self.name, *arrays, torch.get_num_threads())
+        if query.is_cuda:
+            return self.tile_by_torch(query, candidates, scores, workspace)
+        for own, others, found in zip(query, candidates, scores, strict=True):
+            distance_scores(self.name, _array(own), _array(others), found.numpy(), torch.get_num_threads())
         return scores
 
     def tile_backward(
         self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
     ) -> None:
+        if query.is_cuda:
+            self.tile_backward_by_torch(query, candidates, d_scores, d_query, d_candidates, workspace)
+            return
         for tensors in zip(query, candidates, d_scores, d_query, d_candidates, strict=True):
-            if query.is_cuda:
-                self.tile_backward_by_torch(*tensors, workspace)
-            else:
-                own, others, d_own = (_array(tensor) for tensor in tensors[:3])
-                d_query_of, d_candidates_of = (tensor.numpy() for tensor in tensors[3:])
-                distance_gradients(self.name, own, others, d_own, d_query_of, d_candidates_of, torch.get_num_threads())
+            own, others, d_own = (_array(tensor) for tensor in tensors[:3])
+            d_query_of, d_candidates_of = (tensor.numpy() for tensor in tensors[3:])
+            distance_gradients(self.name, own, others, d_own, d_query_of, d_candidates_of, torch.get_num_threads())
 
     def tile_by_torch(self, query: Tensor, candidates: Tensor, scores: Tensor, workspace: Workspace) -> Tensor:
-        """Do what `tile` does for one chunk, into ``scores`` (n, m), on any device."""
-        for rows in _rows_at_once(query, candidates):
-            scores[rows] = self.norm(self._differences(query[rows], candidates, workspace))
-        return scores.neg_()
+        """Do what `tile` does, into ``scores``, on any device. No chunk's bits depend on the others."""
+        for chunks, rows in _pieces(query, candidates):
+            norms = self.norm(self._differences(query[chunks, rows], candidates[chunks], workspace))
+            torch.neg(norms, out=scores[chunks, rows])
+        return scores
 
     def tile_backward_by_torch(
         self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
     ) -> None:
-        """Do what `tile_backward` does for one chunk, on any device."""
-        for rows in _rows_at_once(query, candidates):
-            pulls = self.direction_(self._differences(query[rows], candidates, workspace)).mul_(d_scores[rows].unsqueeze(2))
-            torch.sum(pulls, 1, out=d_query[rows]).neg_()
-            d_candidates += pulls.sum(0)
+        """Do what `tile_backward` does, on any device. No chunk's bits depend on the others."""
+        for chunks, rows in _pieces(query, candidates):
+            pulls = self.direction_(self._differences(query[chunks, rows], candidates[chunks], workspace))
+            pulls *= d_scores[chunks, rows].unsqueeze(3)
+            torch.sum(pulls, 2, out=d_query[chunks, rows])
+            d_candidates[chunks] -= pulls.sum(1)
 
     @staticmethod
     def _differences(query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
-        out = workspace.tensor("differences", (len(query), *candidates.shape), query.device)
-        return torch.sub(query.unsqueeze(1), candidates, out=out)
+        """Return candidate - query (chunks, n, m, dim) of all pairs in each chunk."""
+        out = workspace.tensor("differences", (*query.shape[:2], *candidates.shape[1:]), query.device)
+        return torch.sub(candidates.unsqueeze(1), query.unsqueeze(2), out=out)
 
 
 class L1(Distance):
@@ -227,10 +229,18 @@ def _array(tensor: Tensor) -> npt.NDArray[np.float32]:
     return array
 
 
-def _rows_at_once(query: Tensor, candidates: Tensor) -> Iterator[slice]:
-    """Yield parts of the queries whose differences to all candidates are at most DIFFERENCES numbers, or single queries."""
-    rows = max(1, DIFFERENCES // max(1, candidates.numel()))
-    return (slice(start, start + rows) for start in range(0, len(query), rows))
+def _pieces(query: Tensor, candidates: Tensor) -> Iterator[tuple[slice, slice]]:
+    """Yield (chunks, rows) of the queries, in order: several whole chunks, or some rows of one.
+
+    Their differences to all candidates of their chunk are at most DIFFERENCES numbers, or those of single queries. Chunks are
+    split alike whether they come together or alone. For so many queries, pieces are at most twice as many as of one chunk.
+    """
+    chunks, size = query.shape[:2]
+    fitting = max(1, DIFFERENCES // max(1, candidates[:1].numel()))
+    together, rows = max(1, fitting // max(1, size)), min(fitting, size)
+    for first in range(0, chunks, together):
+        for start in range(0, size, rows):
+            yield slice(first, first + together), slice(start, start + rows)
 
 
 SIMILARITIES: dict[str, Similarity] = {"inner": Inner(), "l1": L1(), "l2": L2(), "complex_l2": ComplexL2()}

@@ -38,9 +38,11 @@ def ways(kind: str, query: torch.Tensor, candidates: torch.Tensor, d_scores: tor
 
     def by_torch() -> None:
         assert isinstance(similarity, Distance)
-        similarity.tile_by_torch(query, candidates, given, workspace)
+        similarity.tile_by_torch(query[None], candidates[None], given[None], workspace)
         given.copy_(d_scores)
-        similarity.tile_backward_by_torch(query, candidates, given, d_query, d_candidates, workspace)
+        similarity.tile_backward_by_torch(
+            query[None], candidates[None], given[None], d_query[None], d_candidates[None], workspace
+        )
 
     return {"ours": ours, "torch": by_torch} if isinstance(similarity, Distance) else {"ours": ours}
 

@@ -26,12 +26,51 @@ def tiles(draw):
     return query, candidates, torch.randn(rows, columns, generator=generator)
 
 
+@st.composite
+def chunked(draw):
+    """The same with several chunks. Some candidates are equal to queries, or to others."""
+    chunks, rows, columns, half = (draw(st.integers(1, most)) for most in (6, 9, 12, 8))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 10_000)))
+    query, candidates, d_scores = (
+        torch.randn(chunks, *shape, generator=generator) for shape in [(rows, 2 * half), (columns, 2 * half), (rows, columns)]
+    )
+    if draw(st.booleans()):
+        candidates[:, 0], candidates[:, -1] = query[:, 0], query[:1, -1]
+        query[:, 0, half // 2 :] = 0
+    return query, candidates, d_scores
+
+
 def native(kind, query, candidates, d_scores, threads=1):
     scores, d_query = torch.empty_like(d_scores), torch.full_like(query, torch.nan)
     d_candidates = torch.ones_like(candidates)
     distance_scores(kind, query.numpy(), candidates.numpy(), scores.numpy(), threads)
     distance_gradients(kind, query.numpy(), candidates.numpy(), d_scores.numpy(), d_query.numpy(), d_candidates.numpy(), threads)
     return scores, d_query, d_candidates
+
+
+def by_torch(kind, query, candidates, d_scores, workspace=None):
+    """What `native` returns; of several chunks where the tensors are."""
+    one, tensors = query.ndim == 2, (query, candidates, d_scores)
+    query, candidates, d_scores = (tensor[None] if one else tensor for tensor in tensors)
+    similarity, workspace = SIMILARITIES[kind], workspace or (_Doubles() if query.dtype == torch.float64 else Workspace())
+    scores = similarity.tile_by_torch(query, candidates, torch.empty_like(d_scores), workspace)
+    d_query, d_candidates = torch.full_like(query, torch.nan), torch.ones_like(candidates)
+    similarity.tile_backward_by_torch(query, candidates, d_scores, d_query, d_candidates, workspace)
+    return [tensor[0] if one else tensor for tensor in (scores, d_query, d_candidates)]
+
+
+def by_autograd(kind, query, candidates, d_scores):
+    """The same of tiles (..., n, m), in float64, from the definitions."""
+    query, candidates = (tensor.double().requires_grad_() for tensor in (query, candidates))
+    difference = query[..., :, None, :] - candidates[..., None, :, :]
+    if kind == "complex_l2":
+        norms = difference.unflatten(-1, (2, -1)).square().sum(-2)
+        norms = torch.where(norms > 0, norms, 1.0).sqrt().where(norms > 0, 0.0)  # equal numbers have no direction
+    else:
+        norms = difference.abs()
+    scores = -norms.sum(-1)
+    scores.backward(d_scores.double())
+    return scores.detach(), query.grad, candidates.grad + 1
 
 
 def assert_near(found, expected):
@@ -43,12 +82,7 @@ def assert_near(found, expected):
 @settings(max_examples=40, deadline=None)
 @given(tiles())
 def test_native_tiles_equal_torchs(kind, tile):
-    query, candidates, d_scores = (tensor.double() for tensor in tile)
-    similarity, workspace = SIMILARITIES[kind], _Doubles()
-    scores, d_query, d_candidates = torch.empty_like(d_scores), torch.empty_like(query), torch.ones_like(candidates)
-    scores = similarity.tile_by_torch(query, candidates, scores, workspace)
-    similarity.tile_backward_by_torch(query, candidates, d_scores, d_query, d_candidates, workspace)
-    assert_near(native(kind, *tile), (scores, d_query, d_candidates))
+    assert_near(native(kind, *tile), by_torch(kind, *(tensor.double() for tensor in tile)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,14 +91,36 @@ def test_native_tiles_equal_torchs(kind, tile):
 def test_gradients_equal_autograd(kind, rows, columns, half, seed):
     generator = torch.Generator().manual_seed(seed)
     tile = [torch.randn(shape, generator=generator) for shape in [(rows, 2 * half), (columns, 2 * half), (rows, columns)]]
-    query, candidates, d_scores = (tensor.double() for tensor in tile)
-    query.requires_grad_()
-    candidates.requires_grad_()
-    difference = query[:, None] - candidates
-    norms = torch.complex(*difference.chunk(2, -1)).abs() if kind == "complex_l2" else difference.abs()
-    scores = -norms.sum(-1)
-    scores.backward(d_scores)
-    assert_near(native(kind, *tile), (scores.detach(), query.grad, candidates.grad + 1))
+    assert_near(native(kind, *tile), by_autograd(kind, *tile))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=60, deadline=None)
+@given(chunked(), st.sampled_from([1, 40, 200, 1000, 1 << 23]))
+def test_chunks_together_are_as_alone_and_equal_autograd(place, kind, tile, numbers):
+    with pytest.MonkeyPatch.context() as patch, place():
+        patch.setattr(similarities, "DIFFERENCES", numbers)
+        together = by_torch(kind, *tile)
+        alone = [by_torch(kind, *of_chunk) for of_chunk in zip(*tile, strict=True)]
+    for found, expected in zip(together, zip(*alone, strict=True), strict=True):
+        assert torch.equal(found, torch.stack(expected))
+    assert_near(together, by_autograd(kind, *tile))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 9), st.integers(1, 5), st.integers(1, 500))
+def test_pieces_are_few_and_bounded(chunks, size, count, dim, numbers):
+    query, candidates = torch.empty(chunks, size, dim), torch.empty(chunks, count, dim)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(similarities, "DIFFERENCES", numbers)
+        pieces = list(similarities._pieces(query, candidates))
+    seen = torch.zeros(chunks, size)
+    for part in pieces:
+        seen[part] += 1
+        assert seen[part].numel() == 1 or seen[part].numel() * max(1, count * dim) <= numbers
+    assert (seen == 1).all()
+    fitting = max(1, numbers // max(1, count * dim))
+    assert len(pieces) <= 2 * -(-chunks * size // fitting)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,7 +143,7 @@ def test_rounding_is_float32s_at_any_scale(kind, scale):
     generator = torch.Generator().manual_seed(1)
     query, candidates = (torch.randn(n, 600, generator=generator) * scale for n in (5, 50))
     scores, d_query, d_candidates = native(kind, query, candidates, torch.ones(5, 50))
-    exact = SIMILARITIES[kind].tile_by_torch(query.double(), candidates.double(), torch.empty(5, 50).double(), _Doubles())
+    exact, _, _ = by_torch(kind, query.double(), candidates.double(), torch.ones(5, 50).double())
     if kind == "l1" or scale > 1e-19:  # squares of smaller numbers are none
         assert float((scores / exact - 1).abs().max()) < 1e-6
     assert d_query.isfinite().all()
@@ -114,11 +170,8 @@ def test_torchs_differences_come_in_bounded_pieces(monkeypatch):
     monkeypatch.setattr(similarities, "DIFFERENCES", 200)
     query, candidates, d_scores = torch.randn(7, 6), torch.randn(9, 6), torch.randn(7, 9)
     for kind in KINDS:
-        workspace, similarity = Workspace(), SIMILARITIES[kind]
-        scores, d_query, d_candidates = torch.empty(7, 9), torch.empty(7, 6), torch.ones(9, 6)
-        scores = similarity.tile_by_torch(query, candidates, scores, workspace)
-        similarity.tile_backward_by_torch(query, candidates, d_scores, d_query, d_candidates, workspace)
-        assert_near(native(kind, query, candidates, d_scores), (scores, d_query, d_candidates))
+        workspace = Workspace()
+        assert_near(native(kind, query, candidates, d_scores), by_torch(kind, query, candidates, d_scores, workspace))
         assert workspace._buffers["differences"].numel() <= 200
 
 
