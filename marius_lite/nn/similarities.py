@@ -135,15 +135,15 @@ class Distance(Similarity):
         """Return the norms (...) of differences (..., dim)."""
 
     @abstractmethod
-    def direction_(self, difference: Tensor) -> Tensor:
-        """Overwrite differences (..., dim) with the gradients of their norms, and return them."""
+    def pulls_(self, difference: Tensor, weights: Tensor) -> Tensor:
+        """Overwrite differences (..., dim) with the gradients of their norms times ``weights`` (...), and return them."""
 
     def pairs(self, query: Tensor, other: Tensor) -> Tensor:
         return self.norm(query - other).neg_()
 
     def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor, d_other: Tensor) -> None:
         torch.sub(query, other, out=d_other)
-        self.direction_(d_other).mul_(d_scores.unsqueeze(1))
+        self.pulls_(d_other, d_scores)
         d_query -= d_other
 
     def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
@@ -177,10 +177,10 @@ class Distance(Similarity):
     ) -> None:
         """Do what `tile_backward` does, on any device. No chunk's bits depend on the others."""
         for chunks, rows in _pieces(query, candidates):
-            pulls = self.direction_(self._differences(query[chunks, rows], candidates[chunks], workspace))
-            pulls *= d_scores[chunks, rows].unsqueeze(3)
+            differences = self._differences(query[chunks, rows], candidates[chunks], workspace)
+            pulls = self.pulls_(differences, d_scores[chunks, rows])
             torch.sum(pulls, 2, out=d_query[chunks, rows])
-            d_candidates[chunks] -= pulls.sum(1)
+            d_candidates[chunks].sub_(pulls.sum(1))
 
     @staticmethod
     def _differences(query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
@@ -197,8 +197,8 @@ class L1(Distance):
     def norm(self, difference: Tensor) -> Tensor:
         return difference.abs().sum(-1)
 
-    def direction_(self, difference: Tensor) -> Tensor:
-        return difference.sign_()
+    def pulls_(self, difference: Tensor, weights: Tensor) -> Tensor:
+        return difference.sign_().mul_(weights.unsqueeze(-1))
 
     def tile_by_torch(self, query: Tensor, candidates: Tensor, scores: Tensor, workspace: Workspace) -> Tensor:
         return torch.neg(torch.cdist(query, candidates, p=1.0), out=scores)
@@ -212,15 +212,20 @@ class ComplexL2(Distance):
     def norm(self, difference: Tensor) -> Tensor:
         return self._moduli(difference).sum(-1)
 
-    def direction_(self, difference: Tensor) -> Tensor:
-        inverse = self._moduli(difference).clamp_min_(TINY).reciprocal_()
-        for part in difference.chunk(2, -1):
-            part *= inverse
+    def pulls_(self, difference: Tensor, weights: Tensor) -> Tensor:
+        parts, moduli = torch.unflatten(difference, -1, (2, -1)), self._moduli(difference).clamp_min_(TINY).unsqueeze(-2)
+        if difference.is_cuda:  # passes over memory are what takes the time there
+            parts *= torch.div(weights[..., None, None], moduli, out=moduli)
+        else:
+            parts *= moduli.reciprocal_()
+            difference *= weights.unsqueeze(-1)
         return difference
 
     @staticmethod
     def _moduli(difference: Tensor) -> Tensor:
         real, imaginary = difference.chunk(2, -1)
+        if difference.is_cuda:
+            return torch.hypot(real, imaginary)
         return (real * real).addcmul_(imaginary, imaginary).sqrt_()
 
 

@@ -43,6 +43,25 @@ def test_products_of_complex_numbers_have_torchs_bits(rows, half, conjugate, see
         assert torch.equal(ours, theirs)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 20), st.integers(1, 20), st.integers(0, 1), st.integers(0, 9))
+def test_rotations_are_those_of_their_definition(place, rows, half, side, seed):
+    """Against autograd in float64."""
+    rng = np.random.default_rng(seed)
+    entity, phases, grad = (rng.standard_normal((rows, size)).astype(np.float32) for size in (2 * half, half, 2 * half))
+    exact = [torch.from_numpy(each).double().requires_grad_() for each in (entity, phases)]
+    real, imaginary = exact[0].chunk(2, -1)
+    cos, sin = exact[1].cos(), exact[1].sin() * (-1 if side else 1)
+    plain = torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], -1)
+    expected = torch.autograd.grad(plain, exact, torch.from_numpy(grad).double())
+    given = [torch.from_numpy(each).requires_grad_() for each in (entity, phases)]
+    with place():
+        rotated = make_decoder("rotate", 2 * half).query(given[0], EdgeContext(given[1]), side)
+        found = torch.autograd.grad(rotated, given, torch.from_numpy(grad))
+    for ours, theirs in zip((rotated, *found), (plain, *expected), strict=True):
+        torch.testing.assert_close(ours.double(), theirs, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", DECODERS)
 def test_first_values(name):
     decoder = make_decoder(name, 8)

@@ -29,7 +29,7 @@ class ComplEx(Decoder):
 def complex_product(left: torch.Tensor, right: torch.Tensor, conjugate: bool) -> torch.Tensor:
     """Return left * right, or left * conj(right), of complex numbers (..., dim): real parts first, imaginary parts after.
 
-    Of float32 (n, dim), native code does it in one pass on a CPU, and four calls of torch on a GPU, with the same bits each time.
+    Of float32 (n, dim), native code does it in one pass on a CPU, and torch in three on a GPU, with the same bits each time.
     """
     if left.dtype == right.dtype == torch.float32 and left.shape == right.shape and left.ndim == 2:
         out: torch.Tensor = _ComplexProduct.apply(left, right, conjugate)  # type: ignore[no-untyped-call]
@@ -62,8 +62,10 @@ def _product(left: torch.Tensor, right: torch.Tensor, conjugate: bool) -> torch.
     if left.is_cuda:
         (a, b), (c, d), (real, imaginary) = (each.chunk(2, -1) for each in (left, right, out))
         sign = -1 if conjugate else 1
-        torch.mul(a, c, out=real).addcmul_(b, d, value=-sign)
-        torch.mul(b, c, out=imaginary).addcmul_(a, d, value=sign)
+        parts, products = (torch.unflatten(each, -1, (2, -1)) for each in (left, out))
+        torch.mul(parts, c.unsqueeze(-2), out=products)
+        real.addcmul_(b, d, value=-sign)
+        imaginary.addcmul_(a, d, value=sign)
     else:
         native_product(left.numpy(), right.numpy(), conjugate, out.numpy(), torch.get_num_threads())
     return out
