@@ -88,9 +88,9 @@ def answer(
                     ids = torch.arange(low, high, device=vectors.device) + candidates.first_id(k)
                     for begun, stop, scores in tiles.scores(vectors, queries.rel, begin, end):
                         if left_out.selves:
-                            scores[masks.selves(begun, stop, low, high)] = -torch.inf
+                            scores.index_put_(masks.selves(begun, stop, low, high), best.worst)
                         if gone is not None:
-                            scores[:, gone[low:high]] = -torch.inf
+                            scores.masked_fill_(gone[low:high], -torch.inf)
                         best.add(begun, stop, scores, ids, masks.tile(begun, stop, low, high))
         answers.nodes[start + queries.place] = best.nodes.cpu().numpy()
         answers.scores[start + queries.place] = best.scores.cpu().numpy()

@@ -1,6 +1,7 @@
 """Ranks that a GPU computes are the CPU's, and it is not waited for at each tile."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -52,14 +53,23 @@ def ranked_on(device, table, triples):
     return ranker_on(device, table, triples).ranked(EdgeBlock(*(column.copy() for column in triples.T)))
 
 
-def waits(device, table, triples):
+def answered_on(device, table, triples, questions, chosen=None):
+    """The answers in one pass over the table."""
+    partitioning = Partitioning(NODES, 3)
+    left_out = LeftOut([FakeEdges(triples, partitioning, 100_000)], selves=True, chosen=chosen)
+    asked = Asked(np.arange(questions) % 2, triples[:questions, 0].copy(), triples[:questions, 1].copy())
+    pages = Pages(FakeBuffer(table, partitioning, 3), partitioning, DIM)
+    return answer(pages, model_on(device), asked, 20, left_out, block=questions)
+
+
+def waits(work):
     """How often the host waits for the GPU."""
-    ranked_on(device, table, triples)  # what is prepared once is prepared here
+    work()  # what is prepared once is prepared here
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")  # warns itself, of what it may not see
         try:
-            ranked_on(device, table, triples)
+            work()
         finally:
             torch.cuda.set_sync_debug_mode("default")
     return sum("called a synchronizing" in str(each.message) for each in told)
@@ -71,15 +81,13 @@ def test_ranks_are_those_of_the_cpu():
         np.testing.assert_array_equal(found, expected)
 
 
-def test_answers_are_those_of_the_cpu():
-    table, triples = world(3000)
-    partitioning = Partitioning(NODES, 3)
-    left_out = LeftOut([FakeEdges(triples, partitioning, 100_000)], selves=True)
-    asked = Asked(np.arange(200) % 2, triples[:200, 0].copy(), triples[:200, 1].copy())
-    found, expected = (
-        answer(Pages(FakeBuffer(table, partitioning, 2), partitioning, DIM), model_on(device), asked, 20, left_out)
-        for device in ("cuda", "cpu")
-    )
+def odd(k):
+    return np.array(Partitioning(NODES, 3).range(k)) % 2 == 1
+
+
+@pytest.mark.parametrize("chosen", [None, odd])
+def test_answers_are_those_of_the_cpu(chosen):
+    found, expected = (answered_on(device, *world(3000), 200, chosen) for device in ("cuda", "cpu"))
     np.testing.assert_array_equal(found.nodes, expected.nodes)
     np.testing.assert_array_equal(found.scores, expected.scores)
 
@@ -87,7 +95,16 @@ def test_answers_are_those_of_the_cpu():
 def test_no_tile_is_waited_for():
     """Ten times as many tiles of questions, as often waited."""
     queries = TileShape.on(torch.device("cuda")).queries
-    few, many = (waits("cuda", *world(edges)) for edges in (queries // 2, 5 * queries))
+    few, many = (waits(partial(ranked_on, "cuda", *world(edges))) for edges in (queries // 2, 5 * queries))
+    assert 0 < many == few
+
+
+@pytest.mark.parametrize("chosen", [None, odd])
+def test_no_tile_of_answers_is_waited_for(chosen):
+    """Likewise, whatever is left out."""
+    queries = TileShape.on(torch.device("cuda")).queries
+    table, triples = world(10 * queries)
+    few, many = (waits(partial(answered_on, "cuda", table, triples, asked, chosen)) for asked in (queries, 10 * queries))
     assert 0 < many == few
 
 
