@@ -246,6 +246,6 @@ class SamplingSection(Section):
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto",
-        description="what draws neighbours; cuda: the GPU that trains, from pinned host memory, but not by relation or "
-        "weight; auto: whichever is faster in the first batches. The result is the same",
+        description="what draws neighbours; cuda: the GPU that trains, from lists in its memory or in pinned host memory, but "
+        "not by relation or weight; auto: whichever is faster in the first batches. The result is the same",
     )
