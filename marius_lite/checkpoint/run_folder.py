@@ -31,6 +31,7 @@ BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
     "model": {"weight_unit": 0.0, "reversible_sums": "float32"},
     "negatives": {"balance": False},
     "init": {"hops": 0},
+    "evaluation": {"calibrated": False},
     "sampling": {"scope": "resident", "lists": "memory", "edge_dropout": 0.0},
 }
 """Settings of runs that were started before the keys existed, by section."""

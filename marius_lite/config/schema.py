@@ -222,6 +222,11 @@ class EvaluationSection(Section):
     ties: Literal["realistic", "optimistic", "pessimistic"] = Field(
         "realistic", description="rank among equal scores: realistic is the mean of the other two"
     )
+    calibrated: bool = Field(
+        True,
+        description="where a node may have several classes: fit on the validation nodes what is probable, and how probable a "
+        "class must be that a node is given; false: it is given those that the model scores at 0 or more",
+    )
 
 
 class Config(Section):

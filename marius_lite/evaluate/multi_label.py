@@ -19,11 +19,12 @@ class MultiLabelFigures:
     """Collects the figures of at most ``nodes`` nodes and their ``classes``. Scratch files are in ``folder`` until it closes.
 
     For each class it counts how many nodes have it, how many were given it, and how many both; and it keeps the scores. A node is
-    given a class where its score is at least 0, so its probability at least a half. Labels below 0 mean no label: such nodes are
-    left out.
+    given a class where its score is at least ``least``. The logistic function of scores is what is probable. Labels below 0 mean
+    no label: such nodes are left out.
     """
 
-    def __init__(self, nodes: int, classes: int, folder: Path):
+    def __init__(self, nodes: int, classes: int, folder: Path, least: float = 0.0):
+        self._least = least
         self._odds = MultiLabelOdds(nodes, classes, folder)
         self._labelled, self._said, self._right = (np.zeros(classes, np.int64) for _ in range(3))
         self._count = self._exact = 0
@@ -42,7 +43,7 @@ class MultiLabelFigures:
         scores, labels = scores[given], labels[given]
         if not np.isfinite(scores).all():
             raise RunError("a class score is not a number: the model has diverged, train it with lower learning rates")
-        has, said = labels == 1, scores >= 0
+        has, said = labels == 1, scores >= self._least
         for counts, of in ((self._labelled, has), (self._said, said), (self._right, has & said)):
             counts += of.sum(0)
         self._count += len(labels)

@@ -23,9 +23,13 @@ class PlattScaling(NamedTuple):
     slope: float
     offset: float
 
+    def odds(self, scores: Scores) -> Numbers:
+        """Return the log odds of each of the finite ``scores``, of any shape."""
+        return self.slope * scores.astype(np.float64) + self.offset
+
     def probability(self, scores: Scores) -> Numbers:
         """Return the probability of each of the finite ``scores``, of any shape."""
-        return _logistic(self.slope * scores.astype(np.float64) + self.offset)
+        return _logistic(self.odds(scores))
 
 
 def fit_platt(true: Scores, false: Scores) -> PlattScaling:

@@ -42,9 +42,9 @@ def export_run(
     - datasets: Parquet files in the layout of the Hugging Face Hub, with a card: ``datasets.load_dataset(output, "nodes")``.
 
     For a run that classifies nodes, there are the split, the likeliest class and the probability of each class. Where nodes may
-    have several classes, the column ``classes`` lists those whose probability is at least a half. Classes have their names where
-    the dataset has names; export.json lists the classes in the order of the probabilities. NumPy and Zarr arrays have numbers of
-    classes and splits; where nodes may have several classes, a truth value for each class.
+    have several classes, the column ``classes`` lists those that are probable enough (`evaluation.calibrated`). Classes have
+    their names where the dataset has names; export.json lists the classes in the order of the probabilities. NumPy and Zarr
+    arrays have numbers of classes and splits; where nodes may have several classes, a truth value for each class.
 
     ``dataset``: where the run's dataset is, if it was moved. Raises UserError for an existing ``output``, an unknown format,
     or raw ids that it cannot hold.

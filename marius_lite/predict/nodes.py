@@ -62,8 +62,8 @@ def predict_nodes(
 
     Yields a dict for each node, in order of node id: {"id", "split", "class", "probabilities": {class: probability}}. Classes
     have their names, where the dataset has names. Where nodes may have several classes, "classes" instead of "class" lists those
-    whose probability is at least a half. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for a run of
-    another task, and for ids that the dataset lacks.
+    that are probable enough (`evaluation.calibrated`). ``dataset``: where the run's dataset is, if it was moved. Raises UserError
+    for a run of another task, and for ids that the dataset lacks.
     """
     for block in classify_nodes(run, nodes, checkpoint, dataset):
         yield from block.dicts()

@@ -18,8 +18,9 @@ from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.nn.encoders import Encoder
 from marius_lite.nn.encoders.one_layer import FirstLayers, RowLayer
 from marius_lite.tasks.checkpoint import Checkpoint
+from marius_lite.tasks.class_scores import open_scores
 from marius_lite.tasks.labelling import labelling
-from marius_lite.tasks.node_evaluation import blocks, by_partition, open_scores
+from marius_lite.tasks.node_blocks import blocks, by_partition
 from marius_lite.tasks.node_model import layer_classifier, make_classifier
 from marius_lite.types import Ids
 
@@ -59,7 +60,7 @@ def class_probabilities(checkpoint: Checkpoint, nodes: Ids | None = None) -> Ite
                 span = partitioning.range(k)
                 raw = dataset.raw_ids(span.start, span.stop)
                 for part in blocks(offsets, labels.classes):
-                    predicted = labelling(dataset).predictions(scores.read_rows(k, part, slice(0, labels.classes)))
+                    predicted = labelling(dataset).predictions(scores.read_rows(k, part, slice(0, labels.classes)), scores.least)
                     yield Classified(
                         part + span.start,
                         raw.take(pa.array(part)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,16 +28,18 @@ class Predicted(NamedTuple):
 
 
 class Labelling(Protocol):
-    """How nodes have classes. ``figures``: the class that measures answers. ``column``: the name of a column of answers."""
+    """How nodes have classes. ``column``: the name of a column of answers."""
 
     @property
     def loss(self) -> Loss: ...
 
     @property
-    def figures(self) -> type[ClassFigures] | type[MultiLabelFigures]: ...
-
-    @property
     def column(self) -> str: ...
+
+    def figures(self, nodes: int, classes: int, folder: Path, least: float) -> ClassFigures | MultiLabelFigures:
+        """Return what measures the answers for so many nodes and classes. ``folder``: for its scratch files. ``least``: as in
+        `predictions`."""
+        ...
 
     def balanced(self, labels: Labels, classes: int) -> Numbers:
         """Return the loss's weights of classes (classes,), so that all classes count alike however many nodes have them.
@@ -45,8 +48,8 @@ class Labelling(Protocol):
         """
         ...
 
-    def predictions(self, scores: Scores) -> Predicted:
-        """Return what scores (n, classes) predict."""
+    def predictions(self, scores: Scores, least: float) -> Predicted:
+        """Return what scores (n, classes) predict. ``least``: the score from which on a node is given one of several classes."""
         ...
 
     def named(self, answer: Any, names: Sequence[Any]) -> Any:
@@ -57,12 +60,15 @@ class Labelling(Protocol):
 class OneClass:
     """Each node has one class."""
 
-    loss, figures, column = staticmethod(cross_entropy), ClassFigures, "class"
+    loss, column = staticmethod(cross_entropy), "class"
+
+    def figures(self, nodes: int, classes: int, folder: Path, least: float) -> ClassFigures:
+        return ClassFigures(nodes, classes, folder)
 
     def balanced(self, labels: Labels, classes: int) -> Numbers:
         return np.asarray(len(labels) / (classes * np.bincount(labels, minlength=classes).clip(1)))
 
-    def predictions(self, scores: Scores) -> Predicted:
+    def predictions(self, scores: Scores, least: float) -> Predicted:
         chances = np.exp(log_probabilities(scores))
         return Predicted(chances.argmax(1), chances)
 
@@ -71,16 +77,19 @@ class OneClass:
 
 
 class SeveralClasses:
-    """A node has any number of classes. Those are predicted whose probability is at least a half, which is a score of 0."""
+    """A node has any number of classes. Those are predicted whose score is high enough."""
 
-    loss, figures, column = staticmethod(binary_cross_entropy), MultiLabelFigures, "classes"
+    loss, column = staticmethod(binary_cross_entropy), "classes"
+
+    def figures(self, nodes: int, classes: int, folder: Path, least: float) -> MultiLabelFigures:
+        return MultiLabelFigures(nodes, classes, folder, least)
 
     def balanced(self, labels: Labels, classes: int) -> Numbers:
         positives = np.count_nonzero(labels, axis=0)
         return np.asarray((len(labels) - positives).clip(1) / positives.clip(1))
 
-    def predictions(self, scores: Scores) -> Predicted:
-        return Predicted(scores >= 0, np.exp(binary_log_probabilities(scores)))
+    def predictions(self, scores: Scores, least: float) -> Predicted:
+        return Predicted(scores >= least, np.exp(binary_log_probabilities(scores)))
 
     def named(self, answer: Sequence[bool], names: Sequence[Any]) -> list[Any]:
         return [name for name, has in zip(names, answer) if has]

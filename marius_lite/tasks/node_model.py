@@ -17,7 +17,7 @@ from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.nn.encoders.one_layer import RowModel
 from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.tasks.labelling import labelling, labelling_of
-from marius_lite.tasks.node_evaluation import blocks, by_partition
+from marius_lite.tasks.node_blocks import blocks, by_partition
 
 
 def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClassifier:

@@ -60,6 +60,8 @@ OF_LINKS: dict[str, list[str]] = {
 OF_NODES: dict[str, list[str]] = {
     **RECIPES,
     "sage": ["--config", "preset:sage"],
+    "score 0": ["--set", "evaluation.calibrated=false"],
+    "score 0, 4 resident": ["--set", "evaluation.calibrated=false", *QUARTER],
     "drawn rows": ["--set", "init.hops=0", "--set", "model.directions=in"],
     "sage, 4 resident": ["--config", "preset:sage", *QUARTER],
     "sage, 4 resident alone": ["--config", "preset:sage", *QUARTER, "--set", "sampling.scope=resident"],

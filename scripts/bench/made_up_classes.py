@@ -1,4 +1,7 @@
-"""The graphs of `made_up.py` whose nodes have classes and no features. Every kind is a function of (seed)."""
+"""The graphs of `made_up.py` whose nodes have classes and no features, and those whose nodes have several classes.
+
+Every kind is a function of (seed).
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,16 @@ def circle(seed: int, nodes: int = 3000, classes: int = 6) -> Nodes:
     return Nodes(order[np.stack([source, target], 1)], np.empty((nodes, 0), np.float32), (place * classes).astype(int), splits)
 
 
-def interests(seed: int, nodes: int = 2400, kinds: int = 24) -> Nodes:
-    """Nodes have one to three of 24 interests. Three of four links join two that share the interest they come from."""
+def interests(seed: int, nodes: int = 2400, kinds: int = 24, uneven: bool = False) -> Nodes:
+    """Nodes have one to three of 24 interests. Three of four links join two that share the interest they come from.
+
+    ``uneven``: an interest is as frequent as 1 / its number, instead of all alike.
+    """
     rng = np.random.default_rng(seed)
+    chances = 1 / np.arange(1, kinds + 1) ** float(uneven)
     y = np.zeros((nodes, kinds), np.int8)
     for node in range(nodes):
-        y[node, rng.choice(kinds, rng.integers(1, 4), replace=False)] = 1
+        y[node, rng.choice(kinds, rng.integers(1, 4), replace=False, p=chances / chances.sum())] = 1
     members = [np.flatnonzero(y[:, kind]) for kind in range(kinds)]
     source = rng.integers(nodes, size=12 * nodes)
     near = np.array([rng.choice(members[rng.choice(np.flatnonzero(y[node]))]) for node in source])
@@ -54,12 +61,36 @@ def interests(seed: int, nodes: int = 2400, kinds: int = 24) -> Nodes:
     )
 
 
+def uneven(seed: int) -> Nodes:
+    """Interests of which few are frequent."""
+    return interests(seed, uneven=True)
+
+
+def topics(seed: int) -> Nodes:
+    """Interests, and 32 features of which each interest moves all, less than chance does."""
+    graph, rng = interests(seed), np.random.default_rng(seed + 1)
+    x = graph.y @ rng.normal(size=(graph.y.shape[1], 32)) + 3 * rng.normal(size=(len(graph.y), 32))
+    return replace(graph, x=x.astype(np.float32))
+
+
+def arcs(seed: int, nodes: int = 3000, classes: int = 10) -> Nodes:
+    """Places on a circle, linked to near ones; each class is an arc of a twentieth to two fifths of it, and they overlap."""
+    graph, rng = circle(seed, nodes), np.random.default_rng(seed + 1)
+    place = np.random.default_rng(seed).random(nodes)  # as `circle` draws it
+    begin, width = rng.random(classes), rng.uniform(0.05, 0.4, classes)
+    y = ((place[:, None] - begin) % 1 < width).astype(np.int8)
+    return replace(graph, y=y, splits=np.split(rng.permutation(nodes), [300, 800]))
+
+
 BOTH_WAYS: dict[str, Callable[[int], Nodes]] = {
     "communities": communities,
     "few-known": few_known,
     "onward": onward,
     "circle": circle,
     "interests": interests,
+    "uneven": uneven,
+    "topics": topics,
+    "arcs": arcs,
 }
 
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marius_lite.tasks import node_evaluation
+from marius_lite.tasks import node_blocks
 from marius_lite.tasks.checkpoint import open_checkpoint
 from marius_lite.tasks.class_probabilities import open_classifier
-from marius_lite.tasks.node_evaluation import blocks, by_partition, classify_split
+from marius_lite.tasks.node_blocks import blocks, by_partition
+from marius_lite.tasks.node_evaluation import classify_split
 
 
 @given(st.sets(st.integers(0, 200)), st.integers(1, 90))
@@ -23,11 +24,11 @@ def test_partitions_have_their_nodes(nodes, rows):
 
 @given(st.integers(0, 50), st.integers(1, 40))
 def test_blocks_are_bounded_and_end_to_end(count, width):
-    before, node_evaluation.SCORES = node_evaluation.SCORES, 100
+    before, node_blocks.SCORES = node_blocks.SCORES, 100
     try:
         parts = list(blocks(np.arange(count), width))
     finally:
-        node_evaluation.SCORES = before
+        node_blocks.SCORES = before
     assert all(len(part) * width <= max(100, width) for part in parts)
     assert [offset for part in parts for offset in part] == list(range(count))
 
@@ -43,7 +44,7 @@ def test_all_of_a_split_is_classified_however_large_a_block(class_run, monkeypat
         assert whole["count"] == count
         assert np.sum(whole["confusion"]) == count
         assert whole["accuracy"] == np.trace(whole["confusion"]) / count
-        monkeypatch.setattr(node_evaluation, "SCORES", 28)
+        monkeypatch.setattr(node_blocks, "SCORES", 28)
         again = classified()
         assert again.pop("log_loss") == pytest.approx(whole.pop("log_loss"))  # which is summed block by block
         assert again == whole
