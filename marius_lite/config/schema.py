@@ -224,8 +224,8 @@ class EvaluationSection(Section):
     )
     calibrated: bool = Field(
         True,
-        description="where a node may have several classes: fit on the validation nodes what is probable, and how probable a "
-        "class must be that a node is given; false: it is given those that the model scores at 0 or more",
+        description="fit on the validation nodes how probable classes are, and, where a node may have several, which it is "
+        "given; false: as the model says, and those with a score of 0 or more",
     )
 
 

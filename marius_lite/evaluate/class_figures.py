@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.evaluate.classification import ClassCounts
+from marius_lite.evaluate.platt import PlattScaling
 from marius_lite.evaluate.ranked_classes import Odds
 
 
 class ClassFigures:
     """Collects the figures of at most ``nodes`` nodes and their ``classes``. Scratch files are in ``folder`` until the block
-    ends."""
+    ends. ``scaling``: makes of scores what their softmax is taken of; no answer follows from it."""
 
-    def __init__(self, nodes: int, classes: int, folder: Path):
-        self._counts, self._odds = ClassCounts(classes), Odds(nodes, classes, folder)
+    def __init__(self, nodes: int, classes: int, folder: Path, scaling: PlattScaling):
+        self._counts, self._odds = ClassCounts(classes, scaling), Odds(nodes, classes, folder)
 
     def __enter__(self) -> ClassFigures:
         return self

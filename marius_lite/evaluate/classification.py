@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.errors import RunError
+from marius_lite.evaluate.platt import AS_THEY_ARE, PlattScaling
 
 MATRIX = 256
 """The most classes for a confusion matrix."""
@@ -17,11 +18,12 @@ MATRIX = 256
 class ClassCounts:
     """Counts for each class how many nodes have it, how many were given it, and how many both. Batches change nothing.
 
-    ``classes``: how many there are. A label below 0 means no label: such nodes are left out.
+    ``classes``: how many there are. ``scaling``: makes of scores what their softmax is taken of; no answer follows from it. A
+    label below 0 means no label: such nodes are left out.
     """
 
-    def __init__(self, classes: int):
-        self.classes = classes
+    def __init__(self, classes: int, scaling: PlattScaling = AS_THEY_ARE):
+        self.classes, self._scaling = classes, scaling
         self._labelled, self._predicted, self._right = (np.zeros(classes, np.int64) for _ in range(3))
         self._pairs = np.zeros(classes * classes if classes <= MATRIX else 0, np.int64)
         self._loss = 0.0
@@ -43,7 +45,7 @@ class ClassCounts:
             counts += np.bincount(of, minlength=self.classes)
         if len(self._pairs):
             self._pairs += np.bincount(labels * self.classes + answers, minlength=len(self._pairs))
-        self._loss -= float(log_probabilities(scores)[np.arange(len(labels)), labels].sum())
+        self._loss -= float(log_probabilities(self._scaling.odds(scores))[np.arange(len(labels)), labels].sum())
 
     def per_class(self, names: Sequence[str]) -> dict[str, dict[str, float | int | None]]:
         """Return {"f1", "precision", "recall", "count"} of each class that occurs, by name. ``count``: nodes that have it."""
@@ -84,7 +86,7 @@ class ClassCounts:
         }
 
 
-def log_probabilities(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+def log_probabilities(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the logarithms of the softmax of scores (n, classes)."""
-    below: npt.NDArray[np.float64] = scores.astype(np.float64) - scores.max(1, keepdims=True, initial=-np.inf)
+    below: npt.NDArray[np.float64] = scores - scores.max(1, keepdims=True, initial=-np.inf)
     return np.asarray(below - np.log(np.exp(below).sum(1, keepdims=True)))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.errors import RunError
+from marius_lite.evaluate.class_calibration import UNFITTED, Calibration
 from marius_lite.evaluate.ranked_classes import MultiLabelOdds, means
 
 Scores = npt.NDArray[np.float32]
@@ -19,12 +20,12 @@ class MultiLabelFigures:
     """Collects the figures of at most ``nodes`` nodes and their ``classes``. Scratch files are in ``folder`` until it closes.
 
     For each class it counts how many nodes have it, how many were given it, and how many both; and it keeps the scores. A node is
-    given a class where its score is at least ``least``. The logistic function of scores is what is probable. Labels below 0 mean
-    no label: such nodes are left out.
+    given the classes whose score is high enough by the ``calibration``, which also says what is probable. Labels below 0 mean no
+    label: such nodes are left out.
     """
 
-    def __init__(self, nodes: int, classes: int, folder: Path, least: float = 0.0):
-        self._least = least
+    def __init__(self, nodes: int, classes: int, folder: Path, calibration: Calibration = UNFITTED):
+        self._calibration = calibration
         self._odds = MultiLabelOdds(nodes, classes, folder)
         self._labelled, self._said, self._right = (np.zeros(classes, np.int64) for _ in range(3))
         self._count = self._exact = 0
@@ -43,12 +44,13 @@ class MultiLabelFigures:
         scores, labels = scores[given], labels[given]
         if not np.isfinite(scores).all():
             raise RunError("a class score is not a number: the model has diverged, train it with lower learning rates")
-        has, said = labels == 1, scores >= self._least
+        has, said = labels == 1, scores >= self._calibration.least
         for counts, of in ((self._labelled, has), (self._said, said), (self._right, has & said)):
             counts += of.sum(0)
         self._count += len(labels)
         self._exact += int((has == said).all(1).sum())
-        self._loss -= float(binary_log_probabilities(np.where(has, scores, -scores)).sum())
+        odds = self._calibration.scaling.odds(scores)
+        self._loss -= float(log_probabilities_of(np.where(has, odds, -odds)).sum())
         self._odds.add(scores, labels)
 
     def summary(self, split: str, names: list[str]) -> dict[str, Any]:
@@ -88,6 +90,6 @@ class MultiLabelFigures:
         }
 
 
-def binary_log_probabilities(scores: Scores) -> npt.NDArray[np.float64]:
-    """Return the logarithms of the logistic function of scores."""
-    return np.asarray(-np.logaddexp(0, -scores.astype(np.float64)))
+def log_probabilities_of(odds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the logarithms of the logistic function of log odds."""
+    return np.asarray(-np.logaddexp(0, -odds))

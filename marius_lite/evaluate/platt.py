@@ -32,6 +32,10 @@ class PlattScaling(NamedTuple):
         return _logistic(self.odds(scores))
 
 
+AS_THEY_ARE = PlattScaling(1.0, 0.0)
+"""Scores are log odds themselves."""
+
+
 def fit_platt(true: Scores, false: Scores) -> PlattScaling:
     """Return the most likely scaling for the scores of true cases (n,) and of false ones (m,), each at least one.
 

@@ -60,7 +60,7 @@ def class_probabilities(checkpoint: Checkpoint, nodes: Ids | None = None) -> Ite
                 span = partitioning.range(k)
                 raw = dataset.raw_ids(span.start, span.stop)
                 for part in blocks(offsets, labels.classes):
-                    predicted = labelling(dataset).predictions(scores.read_rows(k, part, slice(0, labels.classes)), scores.least)
+                    predicted = labelling(dataset).predictions(scores.read(k, part, labels.classes), scores.calibration)
                     yield Classified(
                         part + span.start,
                         raw.take(pa.array(part)),

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.evaluate.class_calibration import Calibration, of_one_class, of_several_classes
 from marius_lite.evaluate.class_figures import ClassFigures
 from marius_lite.evaluate.classification import log_probabilities
-from marius_lite.evaluate.multi_label import MultiLabelFigures, binary_log_probabilities
+from marius_lite.evaluate.multi_label import MultiLabelFigures
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.classifier import Loss, binary_cross_entropy, cross_entropy
 
@@ -36,9 +37,12 @@ class Labelling(Protocol):
     @property
     def column(self) -> str: ...
 
-    def figures(self, nodes: int, classes: int, folder: Path, least: float) -> ClassFigures | MultiLabelFigures:
-        """Return what measures the answers for so many nodes and classes. ``folder``: for its scratch files. ``least``: as in
-        `predictions`."""
+    def figures(self, nodes: int, classes: int, folder: Path, calibration: Calibration) -> ClassFigures | MultiLabelFigures:
+        """Return what measures the answers for so many nodes and classes. ``folder``: for its scratch files."""
+        ...
+
+    def calibration(self, scores: Scores, labels: Labels) -> Calibration:
+        """Return what finite scores (n, classes) say, fitted on nodes with these labels, at least one."""
         ...
 
     def balanced(self, labels: Labels, classes: int) -> Numbers:
@@ -48,8 +52,8 @@ class Labelling(Protocol):
         """
         ...
 
-    def predictions(self, scores: Scores, least: float) -> Predicted:
-        """Return what scores (n, classes) predict. ``least``: the score from which on a node is given one of several classes."""
+    def predictions(self, scores: Scores, calibration: Calibration) -> Predicted:
+        """Return what scores (n, classes) predict."""
         ...
 
     def named(self, answer: Any, names: Sequence[Any]) -> Any:
@@ -62,15 +66,17 @@ class OneClass:
 
     loss, column = staticmethod(cross_entropy), "class"
 
-    def figures(self, nodes: int, classes: int, folder: Path, least: float) -> ClassFigures:
-        return ClassFigures(nodes, classes, folder)
+    def figures(self, nodes: int, classes: int, folder: Path, calibration: Calibration) -> ClassFigures:
+        return ClassFigures(nodes, classes, folder, calibration.scaling)
+
+    def calibration(self, scores: Scores, labels: Labels) -> Calibration:
+        return of_one_class(scores, labels)
 
     def balanced(self, labels: Labels, classes: int) -> Numbers:
         return np.asarray(len(labels) / (classes * np.bincount(labels, minlength=classes).clip(1)))
 
-    def predictions(self, scores: Scores, least: float) -> Predicted:
-        chances = np.exp(log_probabilities(scores))
-        return Predicted(chances.argmax(1), chances)
+    def predictions(self, scores: Scores, calibration: Calibration) -> Predicted:
+        return Predicted(scores.argmax(1), np.exp(log_probabilities(calibration.scaling.odds(scores))))
 
     def named(self, answer: int, names: Sequence[Any]) -> Any:
         return names[answer]
@@ -81,15 +87,18 @@ class SeveralClasses:
 
     loss, column = staticmethod(binary_cross_entropy), "classes"
 
-    def figures(self, nodes: int, classes: int, folder: Path, least: float) -> MultiLabelFigures:
-        return MultiLabelFigures(nodes, classes, folder, least)
+    def figures(self, nodes: int, classes: int, folder: Path, calibration: Calibration) -> MultiLabelFigures:
+        return MultiLabelFigures(nodes, classes, folder, calibration)
+
+    def calibration(self, scores: Scores, labels: Labels) -> Calibration:
+        return of_several_classes(scores, labels)
 
     def balanced(self, labels: Labels, classes: int) -> Numbers:
         positives = np.count_nonzero(labels, axis=0)
         return np.asarray((len(labels) - positives).clip(1) / positives.clip(1))
 
-    def predictions(self, scores: Scores, least: float) -> Predicted:
-        return Predicted(scores >= least, np.exp(binary_log_probabilities(scores)))
+    def predictions(self, scores: Scores, calibration: Calibration) -> Predicted:
+        return Predicted(scores >= calibration.least, calibration.scaling.probability(scores))
 
     def named(self, answer: Sequence[bool], names: Sequence[Any]) -> list[Any]:
         return [name for name, has in zip(names, answer) if has]

@@ -25,12 +25,12 @@ def classify_split(
     nodes = dataset.node_split(split)
     with (
         open_scores(dataset, config, model.encoder, table, folder) as scores,
-        labelling(dataset).figures(len(nodes), labels.classes, folder, scores.least) as figures,
+        labelling(dataset).figures(len(nodes), labels.classes, folder, scores.calibration) as figures,
     ):
         for k, offsets in by_partition(nodes, dataset.partitioning.rows):
             read = labels.reader(k)
             for part in blocks(offsets, labels.classes):
-                figures.add(scores.read_rows(k, part, slice(0, labels.classes)), read(part))
+                figures.add(scores.read(k, part, labels.classes), read(part))
         summary = figures.summary(split, dataset.class_names)
     names = dataset.manifest.class_names
     return {**summary, **({"class_names": [*names]} if names else {})}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from marius_lite.evaluate.class_calibration import UNFITTED
 from marius_lite.graph.dataset import Dataset
 from marius_lite.tasks.labelling import OneClass, SeveralClasses, labelling, labelling_of
 
@@ -17,13 +18,13 @@ def test_the_dataset_tells_which(communities, several):
 
 
 def test_of_one_class_the_likeliest_is_said():
-    predicted = OneClass().predictions(SCORES, 0.0)
+    predicted = OneClass().predictions(SCORES, UNFITTED)
     np.testing.assert_allclose(predicted.probabilities, np.exp(SCORES) / np.exp(SCORES).sum(1, keepdims=True), rtol=1e-5)
     np.testing.assert_array_equal(predicted.answers, SCORES.argmax(1))
 
 
 def test_of_several_each_is_said_that_is_likelier_than_not():
-    predicted = SeveralClasses().predictions(SCORES, 0.0)
+    predicted = SeveralClasses().predictions(SCORES, UNFITTED)
     np.testing.assert_allclose(predicted.probabilities, 1 / (1 + np.exp(-SCORES)), rtol=1e-5)
     np.testing.assert_array_equal(predicted.answers, predicted.probabilities >= 0.5)
 

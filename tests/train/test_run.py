@@ -105,7 +105,7 @@ def test_figures_that_are_evaluated_less_often_are_of_the_same_kind(evaluated):
 
 
 def test_a_refused_resume_and_a_refused_start_leave_nothing(run, tiny_dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr(ways, "ways", lambda precision, loss=None: ["vectors"])
+    monkeypatch.setattr(ways, "usable_ways", lambda rounding, loss: ["vectors"])
     before = files_of(run)
     with pytest.raises(UserError, match="avx512, which this processor does not have"):
         resume_run(run, sets=["training.epochs=4", "training.scoring=avx512"])
