@@ -4,7 +4,9 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from node_runs import forget, train
 
+import marius_lite as ml
 from marius_lite.config.load import load
 from marius_lite.evaluate.class_calibration import UNFITTED, of_one_class, of_several_classes
 from marius_lite.graph.dataset import Dataset
@@ -99,3 +101,10 @@ def test_a_run_that_sees_a_quarter_of_the_links(dataset, labels, tmp_path):
     assert chances[answers].min() >= chances[~answers].max()
     assert told["micro_f1"] > without["micro_f1"]
     assert told["micro_f1"] == pytest.approx(2 * (answers & (truth == 1)).sum() / (answers.sum() + truth.sum()))
+
+
+def test_a_run_from_before_there_was_a_choice_goes_by_its_scores(cli, several, tmp_path):
+    train(cli, several, tmp_path / "run", "evaluation.calibrated=false", "training.epochs=1")
+    told = ml.evaluate_run(tmp_path / "run")
+    forget(tmp_path / "run", "calibrated")
+    assert ml.evaluate_run(tmp_path / "run") == told
