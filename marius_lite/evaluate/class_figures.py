@@ -16,10 +16,10 @@ from marius_lite.evaluate.ranked_classes import Odds
 
 class ClassFigures:
     """Collects the figures of at most ``nodes`` nodes and their ``classes``. Scratch files are in ``folder`` until the block
-    ends. ``scaling``: makes of scores what their softmax is taken of; no answer follows from it."""
+    ends. ``scaling``: makes of scores what their softmax is taken of. No answer follows from it, but log odds do."""
 
     def __init__(self, nodes: int, classes: int, folder: Path, scaling: PlattScaling):
-        self._counts, self._odds = ClassCounts(classes, scaling), Odds(nodes, classes, folder)
+        self._counts, self._odds, self._scaling = ClassCounts(classes, scaling), Odds(nodes, classes, folder), scaling
 
     def __enter__(self) -> ClassFigures:
         return self
@@ -30,7 +30,8 @@ class ClassFigures:
     def add(self, scores: npt.NDArray[np.float32], labels: npt.NDArray[Any]) -> None:
         """See `ClassCounts.add`."""
         self._counts.add(scores, labels)
-        self._odds.add(scores[labels >= 0], labels[labels >= 0])
+        given = labels >= 0
+        self._odds.add(self._scaling.odds(scores[given]).astype(np.float32), labels[given])
 
     def summary(self, split: str, names: list[str]) -> dict[str, Any]:
         """Return the summary of `ClassCounts`, with "roc_auc" and "average_precision", see `Odds.means`,
