@@ -51,7 +51,8 @@ class Tried:
     ``unweighted``: the best of ``own``, ``apart`` and ``mixed`` where all edges count alike; None where they do in these too.
     ``directions``: which neighbours these take, as `model.directions`: in, unless others are clearly better.
     ``related_directions``: those of ``related``. ``one_way``: the best of ``own``, ``apart`` and ``mixed`` with in, where
-    ``directions`` are others.
+    ``directions`` are others. ``several``: whether some of these nodes have several classes. Almost all are then told one of them
+    right, whatever the hops, so that shares say little about how many of these are best.
     """
 
     own: float
@@ -63,6 +64,7 @@ class Tried:
     directions: str = "in"
     related_directions: str = "in"
     one_way: float | None = None
+    several: bool = False
 
     @property
     def best(self) -> float:
@@ -133,7 +135,9 @@ def tried(dataset: Dataset, directions: Sequence[str], unit: float | None = None
     best = {ends: max(own, apart, *mixed) for ends, (apart, mixed) in by_ends.items()}
     usual, most = directions[0], max(reversed(directions), key=lambda ends: best[ends])
     chosen = most if _clear(best[most], best[usual], count) else usual
-    found = Tried(own, *by_ends[chosen], None, count, directions=chosen, one_way=best[usual] if chosen != usual else None)
+    one_way = best[usual] if chosen != usual else None
+    several = bool((known.sum(1) > 1).any())
+    found = Tried(own, *by_ends[chosen], None, count, directions=chosen, one_way=one_way, several=several)
     if unit:
         either, shares = _shares(test, rows, _lists(dataset).facing(chosen))
         found = replace(found, unweighted=max(own, either, *shares))

@@ -59,12 +59,13 @@ def _say_few(dataset: Dataset, name: str) -> None:
 def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return settings for more than two hops, where linear models are clearly better with them. Hops have no weights then (SGC).
 
-    Nothing is returned where what is given might not fit them.
+    Nothing is returned where what is given might not fit them, and where nodes have several classes (see `Tried.several`).
     """
     own = {"dropout", "normalize_features", "directions"}.issuperset(_given(over, "model")) and "method" not in _given(
         over, "training"
     )
-    if file != presets.PREFIX + "gcn" or seen.hops == 2 or not own or "sampling" in over or "scale" in over:
+    fits = own and "sampling" not in over and "scale" not in over and not seen.several
+    if file != presets.PREFIX + "gcn" or seen.hops == 2 or not fits:
         return []
     far, near = seen.mixed[seen.hops - 1], seen.mixed[1]
     log.info(

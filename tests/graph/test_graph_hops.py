@@ -1,6 +1,7 @@
 """Linear models say how nodes should take from their neighbours: mixed with them or apart, over how many hops, by relation."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from marius_lite.graph import hops as module
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.hops import Tried, tried
+from marius_lite.graph.node_defaults import more_hops
 from marius_lite.graph.weight_unit import mean_weight, with_unit
 
 NODES, CLASSES = 800, 4
@@ -65,6 +67,22 @@ def test_where_features_say_little_more_hops_are_better_and_chosen(made, caplog)
     for item in ("model.encoder=gcn", "sampling.fanouts=[5,5]", "training.method=sampled"):
         assert config_for(dataset, None, [item]).model.encoder == "gcn"
     assert config_for(dataset, "preset:gcn").model.encoder == "gcn"
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_where_nodes_have_several_classes_two_hops_are_taken_all_the_same(made, several):
+    """Shares of nodes of which one class is told right say little then; they do where rows of labels have just one 1 each."""
+    dataset = made(0.3, [0], several=several)
+    seen = tried(dataset, directions=["in"])
+    assert seen.hops > 2
+    assert not seen.several
+    over = {}
+    assert more_hops("preset:gcn", over, seen)
+    assert not more_hops("preset:gcn", over, replace(seen, several=True))
+
+
+def test_some_nodes_have_several_classes(several):
+    assert tried(Dataset.open(several), directions=["in"]).several
 
 
 @pytest.mark.parametrize("several", [False, True])
