@@ -1,4 +1,6 @@
-"""GPU benchmarks on the emulated accelerator: in a test, or as a program of its own.
+"""GPU benchmarks on the emulated accelerator: in tests, which take the fixtures, or as a program of its own.
+
+library, result = host_benchmarks.library, host_benchmarks.result
 
 python host_benchmarks.py LIBRARY BENCHMARK [OPTION ...]
 """
@@ -38,8 +40,9 @@ def library_path(factory):
     return made.build_host_library(made.session_folder(factory))
 
 
-def library(factory):
-    return _native.CudaLibrary(str(library_path(factory)))
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return _native.CudaLibrary(str(library_path(tmp_path_factory)))
 
 
 def pretend(library, patch):
@@ -54,7 +57,8 @@ def pretend(library, patch):
     patch.setattr(DenseOptimizer, "repeated", lambda self, steps: None)  # what repeats work here counts by itself
 
 
-def runner(library, monkeypatch, capsys):
+@pytest.fixture
+def result(library, monkeypatch, capsys):
     """What runs a benchmark's main with arguments: its figures by name, after their form was checked."""
     pretend(library, monkeypatch)
 

@@ -12,15 +12,7 @@ import pytest
 import torch
 from host_benchmarks import BENCH, QUICK, ROOT, goals
 
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return host_benchmarks.library(tmp_path_factory)
-
-
-@pytest.fixture
-def result(library, monkeypatch, capsys):
-    return host_benchmarks.runner(library, monkeypatch, capsys)
+library, result = host_benchmarks.library, host_benchmarks.result
 
 
 def test_paths(result):

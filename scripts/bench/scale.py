@@ -42,7 +42,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Case:
-    """A graph of so many ``nodes``, with so many partitions resident (0: all that ``memory`` holds)."""
+    """A graph of so many ``nodes``, with so many partitions resident. ``memory``: the limit from which they follow, if any."""
 
     nodes: int
     capacity: int
@@ -69,19 +69,21 @@ def trained(a: argparse.Namespace, case: Case, dataset: Path, work: Path) -> dic
     """Train an epoch; what its line of metrics says of the machine."""
     run = work / "run"
     shutil.rmtree(run, ignore_errors=True)
-    limit = {"storage.memory": case.memory} if case.memory else {"storage.capacity": case.capacity}
-    given = [f"{key}={value}" for key, value in {**SETTINGS, "training.precision": a.precision, **limit}.items()]
-    sets = [part for each in [*given, *a.set] for part in ("--set", each)]
-    result_of("train", dataset, "--run", run, "--config", "preset:plain", *sets, "--quiet")
+    limit = f"storage.memory={case.memory}" if case.memory else f"storage.capacity={case.capacity}"
+    result_of("train", dataset, "--run", run, *chosen(a, limit), "--quiet")
     (epoch,) = (line for line in read(run / "metrics.jsonl") if line["kind"] == "epoch")
     return {**epoch["machine"], "edges": epoch["edges"]}
 
 
 def resident_in_memory(a: argparse.Namespace, dataset: Path) -> int:
     """How many partitions the limit holds."""
-    given = [f"{key}={value}" for key, value in {**SETTINGS, "training.precision": a.precision}.items()]
-    sets = [part for each in [*given, f"storage.memory={a.memory}", *a.set] for part in ("--set", each)]
-    return int(result_of("plan", dataset, "--config", "preset:plain", *sets)["capacity"])
+    return int(result_of("plan", dataset, *chosen(a, f"storage.memory={a.memory}"))["capacity"])
+
+
+def chosen(a: argparse.Namespace, limit: str) -> list[str]:
+    """The words that choose the settings of a run."""
+    given = [*(f"{key}={value}" for key, value in SETTINGS.items()), f"training.precision={a.precision}", limit, *a.set]
+    return ["--config", "preset:plain", *(part for each in given for part in ("--set", each))]
 
 
 def main() -> None:
