@@ -48,10 +48,11 @@ def interests(seed: int, nodes: int = 2400, kinds: int = 24, uneven: bool = Fals
     ``uneven``: an interest is as frequent as 1 / its number, instead of all alike.
     """
     rng = np.random.default_rng(seed)
-    chances = 1 / np.arange(1, kinds + 1) ** float(uneven)
+    share = 1 / np.arange(1, kinds + 1)
+    chances = share / share.sum() if uneven else None  # equal ones, if given, would draw others
     y = np.zeros((nodes, kinds), np.int8)
     for node in range(nodes):
-        y[node, rng.choice(kinds, rng.integers(1, 4), replace=False, p=chances / chances.sum())] = 1
+        y[node, rng.choice(kinds, rng.integers(1, 4), replace=False, p=chances)] = 1
     members = [np.flatnonzero(y[:, kind]) for kind in range(kinds)]
     source = rng.integers(nodes, size=12 * nodes)
     near = np.array([rng.choice(members[rng.choice(np.flatnonzero(y[node]))]) for node in source])
