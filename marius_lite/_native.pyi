@@ -330,9 +330,9 @@ def count_answers(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, No
     Adds to above[i] how many of scores[i] are above positives[i], to not_below[i] how many are above or equal; NaN is neither. float32 (n, m), whose rows may lie apart, (n,); int64 (n,).
     """
 
-def shared_loss_ways() -> list[tuple[str, bool, bool]]:
+def shared_loss_ways() -> list[tuple[str, bool]]:
     """
-    The ways of shared_loss that this processor and its operating system allow, the fastest first: name, whether what is multiplied is rounded to bfloat16, and whether it has every loss: some have softmax alone.
+    The ways of shared_loss that this processor and its operating system allow, the fastest first: name, and whether what is multiplied is rounded to bfloat16.
     """
 
 def shared_loss(way: str, loss: str, margin: float, query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], positive: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], hidden_queries: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], hidden_candidates: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], corrections: tuple[Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, tuple[Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]] | None] | None, losses: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], d_query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], d_positive: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], d_candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int = 0) -> None:

@@ -140,9 +140,9 @@ void shared_loss(const std::string& way, const std::string& loss, float margin, 
         {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}, way, threads);
 }
 
-std::vector<std::tuple<std::string, bool, bool>> shared_loss_ways() {
-    std::vector<std::tuple<std::string, bool, bool>> ways;
-    for (const auto& way : marius::shared_loss_ways()) ways.emplace_back(way.name, way.rounds, way.every_loss);
+std::vector<std::tuple<std::string, bool>> shared_loss_ways() {
+    std::vector<std::tuple<std::string, bool>> ways;
+    for (const auto& way : marius::shared_loss_ways()) ways.emplace_back(way.name, way.rounds);
     return ways;
 }
 
@@ -188,8 +188,8 @@ void bind_score(nb::module_& m) {
           "neither. float32 (n, m), whose rows may lie apart, (n,); int64 (n,).",
           Release());
     m.def("shared_loss_ways", &shared_loss_ways,
-          "The ways of shared_loss that this processor and its operating system allow, the fastest first: name, whether what is "
-          "multiplied is rounded to bfloat16, and whether it has every loss: some have softmax alone.");
+          "The ways of shared_loss that this processor and its operating system allow, the fastest first: name, and whether what "
+          "is multiplied is rounded to bfloat16.");
     m.def(
         "shared_loss", &shared_loss, "way"_a, "loss"_a, "margin"_a, "query"_a.noconvert(), "positive"_a.noconvert(),
         "candidates"_a.noconvert(), "hidden_queries"_a.noconvert(), "hidden_candidates"_a.noconvert(), "corrections"_a.none(),

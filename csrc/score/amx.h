@@ -1,7 +1,7 @@
-// Products of matrices rounded to bfloat16 by AMX, the tiles of Intel's processors since 2023, and how matrices are packed for it.
+// Products of matrices rounded to bfloat16 by AMX, the tiles of Intel's processors since 2023.
 //
-// Packed matrices are tiles of 1 KiB, 16 wide and 32 deep (the direction that is summed over), one after another along the
-// depth: a panel. A left tile holds [16 rows][32 deep], a right one [16 pairs of depth][16 columns][2].
+// A tile is 16 vectors of 16 words, a word two numbers that follow each other in the direction that is summed over: a left tile
+// holds [16 rows][16 words deep], a right one [16 words deep][16 columns].
 //
 // Included by files that are compiled for such processors, so without the standard library: see lanes.h.
 #pragma once
@@ -10,8 +10,7 @@
 namespace marius {
 namespace {  // a copy for each file
 
-constexpr std::int64_t tile_wide = 16, tile_deep = 32, tile_size = tile_wide * tile_deep;
-constexpr std::int64_t half = tile_wide, whole = 2 * tile_wide;  // of a block of 32 x 32 numbers: its rows are two vectors
+constexpr std::int64_t tile = 16;  // rows of a tile, and words in each
 
 // While one lives, its thread multiplies tiles.
 struct Session {
@@ -28,61 +27,58 @@ struct Session {
     Session& operator=(const Session&) = delete;
 };
 
-// A block: set, or added to, from two left panels a_next apart and two right panels b_next apart, so many tiles deep.
-inline void multiply(const std::uint16_t* a, std::int64_t a_next, const std::uint16_t* b, std::int64_t b_next, std::int64_t tiles,
-                     float* block, bool add) {
-    constexpr int bytes = whole * sizeof(float);
+// Tiles in memory. In words: from a tile's vector to its next one, to the tile beside it (of other rows, or of other columns),
+// and to the next tile in the direction that is summed over.
+struct Tiles {
+    const float* words;
+    std::int64_t vector, beside, deep;
+
+    Tiles at(std::int64_t tiles_beside) const { return {words + tiles_beside * beside, vector, beside, deep}; }
+};
+
+// Sums of `high` times `wide` tiles, 1 or 2 each, over `deep` tiles: `out` has `out_row` numbers from row to row, set or added to.
+template <int high, int wide>
+inline void block_of_tiles(const Tiles& a, const Tiles& b, std::int64_t deep, float* out, std::int64_t out_row, bool add) {
+    const std::int64_t bytes = out_row * 4, a_row = a.vector * 4, b_row = b.vector * 4;
+    float* below = out + tile * out_row;
     if (add) {
-        _tile_loadd(0, block, bytes);
-        _tile_loadd(1, block + half, bytes);
-        _tile_loadd(2, block + half * whole, bytes);
-        _tile_loadd(3, block + half * whole + half, bytes);
+        _tile_loadd(0, out, bytes);
+        if (wide > 1) _tile_loadd(1, out + tile, bytes);
+        if (high > 1) _tile_loadd(2, below, bytes);
+        if (high > 1 && wide > 1) _tile_loadd(3, below + tile, bytes);
     } else {
         _tile_zero(0);
         _tile_zero(1);
         _tile_zero(2);
         _tile_zero(3);
     }
-    for (std::int64_t tile = 0; tile < tiles; ++tile, a += tile_size, b += tile_size) {
-        _tile_loadd(4, a, 64);
-        _tile_loadd(6, b, 64);
+    const float *left = a.words, *right = b.words;
+    for (std::int64_t k = 0; k < deep; ++k, left += a.deep, right += b.deep) {
+        _tile_loadd(4, left, a_row);
+        _tile_loadd(6, right, b_row);
         _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, b + b_next, 64);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, a + a_next, 64);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
+        if (wide > 1) _tile_loadd(7, right + b.beside, b_row);
+        if (wide > 1) _tile_dpbf16ps(1, 4, 7);
+        if (high > 1) _tile_loadd(5, left + a.beside, a_row);
+        if (high > 1) _tile_dpbf16ps(2, 5, 6);
+        if (high > 1 && wide > 1) _tile_dpbf16ps(3, 5, 7);
     }
-    _tile_stored(0, block, bytes);
-    _tile_stored(1, block + half, bytes);
-    _tile_stored(2, block + half * whole, bytes);
-    _tile_stored(3, block + half * whole + half, bytes);
+    _tile_stored(0, out, bytes);
+    if (wide > 1) _tile_stored(1, out + tile, bytes);
+    if (high > 1) _tile_stored(2, below, bytes);
+    if (high > 1 && wide > 1) _tile_stored(3, below + tile, bytes);
 }
 
-inline void store_tile(std::uint16_t* to, const Words (&rows)[16]) {
-    for (int i = 0; i < 16; ++i) _mm512_store_si512(to + static_cast<std::int64_t>(i * 32), rows[i]);
+// The same for any number of tiles.
+inline void product_of_tiles(const Tiles& a, std::int64_t high, const Tiles& b, std::int64_t wide, std::int64_t deep, float* out,
+                             std::int64_t out_row, bool add) {
+    for (std::int64_t row = 0; row < high; row += 2)
+        for (std::int64_t column = 0; column < wide; column += 2) {
+            const auto block = row + 1 < high ? (column + 1 < wide ? block_of_tiles<2, 2> : block_of_tiles<2, 1>)
+                                              : (column + 1 < wide ? block_of_tiles<1, 2> : block_of_tiles<1, 1>);
+            block(a.at(row), b.at(column), deep, out + tile * (row * out_row + column), out_row, add);
+        }
 }
-
-// Rows [first, last) of a matrix (.., dim), of which 16 or 32 are looked at from `first` on; 0 beyond it.
-struct Rows {
-    const float* from;
-    std::int64_t first, last, dim;
-
-    __m512 at(std::int64_t row, std::int64_t column) const {
-        const std::int64_t there = first + row < last ? (dim - column < half ? dim - column : half) : 0;
-        if (there <= 0) return _mm512_setzero_ps();
-        const auto mask = static_cast<__mmask16>((1u << there) - 1);
-        return _mm512_maskz_loadu_ps(mask, from + (first + row) * dim + column);
-    }
-
-    void tile_by_dim(std::int64_t deep, Words (&tile)[16]) const {  // a left tile
-        for (int row = 0; row < 16; ++row) tile[row] = rounded(at(row, deep), at(row, deep + half));
-    }
-
-    void tile_by_row(std::int64_t column, Words (&tile)[16]) const {  // a right tile
-        for (int pair = 0; pair < 16; ++pair) tile[pair] = pairs_of(at(pair + pair, column), at(pair + pair + 1, column));
-    }
-};
 
 }  // namespace
 }  // namespace marius

@@ -5,12 +5,10 @@
 #include <cmath>
 #include <functional>
 #include <stdexcept>
-#include <utility>
 
 #include "base/aligned.h"
 #include "base/parallel.h"
 #include "score/shared_loss_kernels.h"
-#include "score/shared_softmax_tiles.h"
 
 namespace marius {
 namespace {
@@ -66,8 +64,9 @@ class ChunkWork {
 public:
     ChunkWork(const SharedLossKernel& kernel, const SharedLoss& batch, const SharedLossGradients& out, std::int64_t slices,
               std::int64_t blocks)
-        : kernel_(kernel), batch_(batch), out_(out), slices_(slices), blocks_(blocks),
-          sizes_(kernel.sizes(parts(batch.count, slices), batch.dim, blocks)), packed_(kernel.packed(batch.dim, blocks)) {
+        : kernel_(kernel), batch_(batch), out_(out), slices_(slices), blocks_(blocks), units_(parts(batch.count, kernel.unit)),
+          sizes_(kernel.sizes(std::min(batch.count, parts(units_, slices) * kernel.unit), batch.dim, blocks)),
+          packed_(kernel.packed(batch.dim, blocks)) {
         for (std::int64_t slice = 0; slice < slices; ++slice) rooms_.emplace_back(sizes_);
     }
 
@@ -112,7 +111,7 @@ private:
         }
     };
 
-    std::int64_t edge(std::int64_t slice) const { return batch_.count * slice / slices_; }
+    std::int64_t edge(std::int64_t slice) const { return std::min(batch_.count, units_ * slice / slices_ * kernel_.unit); }
 
     float score_of_positive(std::int64_t number) const {
         const float score = inner(batch_.query + number * batch_.dim, batch_.positive + number * batch_.dim, batch_.dim);
@@ -188,31 +187,33 @@ private:
     const SharedLossKernel& kernel_;
     const SharedLoss& batch_;
     const SharedLossGradients& out_;
-    const std::int64_t slices_, blocks_;
+    const std::int64_t slices_, blocks_, units_;
     const ScoreRoomSizes sizes_;
     Aligned<float> packed_;
     std::vector<Room> rooms_;
     float d_positive_[most_blocks * most_block] = {}, positive_[most_blocks * most_block] = {};
 };
 
-void by_vectors(const SharedLossKernel& kernel, const SharedLoss& batch, const SharedLossGradients& out, int threads) {
+void compute(const SharedLossKernel& kernel, const SharedLoss& batch, const SharedLossGradients& out, int threads) {
     const std::int64_t used = threads > 0 ? threads : default_threads(), chunks = batch.chunks;
-    const std::int64_t slices = chunks >= used
-                                    ? 1
+    const std::int64_t shared = chunks >= used
+                                    ? 1  // slices, for threads to share the work
                                     : std::clamp<std::int64_t>(parts(slices_of_thread * used, chunks), 1,
                                                                std::max<std::int64_t>(parts(batch.count, least_slice), 1));
-    const std::int64_t at_once = slices == 1 ? std::min(used, chunks) : 1;  // chunks
-    const std::int64_t fitting = scores_at_once / (at_once * std::max<std::int64_t>(1, batch.count) * kernel.block);
+    const std::int64_t slices = std::max(shared, parts(batch.count, kernel.slice_rows(batch.dim)));
+    const std::int64_t at_once = shared == 1 ? std::min(used, chunks) : 1;  // chunks
+    const std::int64_t fitting =
+        scores_at_once * kernel.shares_of_word / (at_once * std::max<std::int64_t>(1, batch.count) * kernel.block);
     const std::int64_t blocks =
-        std::clamp<std::int64_t>(fitting, 1, std::clamp<std::int64_t>(parts(batch.in_chunk(), kernel.block), 1, most_blocks));
-    if (slices > 1) {
+        std::clamp<std::int64_t>(fitting, 1, std::clamp<std::int64_t>(parts(batch.in_chunk(), kernel.block), 1, kernel.blocks));
+    if (shared > 1) {
         ChunkWork work(kernel, batch, out, slices, blocks);
         for (std::int64_t chunk = 0; chunk < chunks; ++chunk) work.run(chunk, threads);
         return;
     }
     std::vector<ChunkWork> works;
     works.reserve(static_cast<std::size_t>(at_once));
-    for (std::int64_t place = 0; place < at_once; ++place) works.emplace_back(kernel, batch, out, 1, blocks);
+    for (std::int64_t place = 0; place < at_once; ++place) works.emplace_back(kernel, batch, out, slices, blocks);
     std::atomic<std::int64_t> next{0};  // whoever is free takes the next chunk: it depends on no other
     parallel_for(at_once, 1, threads, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t place = begin; place < end; ++place)
@@ -220,51 +221,11 @@ void by_vectors(const SharedLossKernel& kernel, const SharedLoss& batch, const S
     });
 }
 
-#if defined(MARIUS_AMX)
-constexpr std::int64_t tile_queries = 1024;  // scored together: their sums stay near a core's cache
-
-void by_tiles(const SharedLoss& batch, const SharedLossGradients& out, int threads) {
-    const std::int64_t dim = batch.dim;
-    std::vector<float> positive(static_cast<std::size_t>(batch.queries)), d_positive(positive.size());
-    for (std::int64_t q = 0; q < batch.queries; ++q) {
-        positive[q] = inner(batch.query + q * dim, batch.positive + q * dim, dim);
-        if (batch.positive_corrections) positive[q] -= batch.positive_corrections[q];
-    }
-    for (std::int64_t number = 0; number < batch.chunks; ++number) {
-        const Chunk chunk = chunk_of(batch, number);
-        float* d_candidates = out.d_candidates + number * batch.count * dim;
-        if (chunk.queries == 0) std::fill_n(d_candidates, batch.count * dim, 0.0f);
-        for (std::int64_t part = 0, turns = parts(chunk.queries, tile_queries); part < turns; ++part) {
-            const std::int64_t first = chunk.queries * part / turns, last = chunk.queries * (part + 1) / turns;
-            const std::int64_t row = chunk.first_query + first;
-            std::vector<std::pair<std::int64_t, std::int64_t>> hidden;  // candidate, query
-            for (std::int64_t place = 0; place < chunk.hidden; ++place) {
-                const std::int64_t query = chunk.hidden_queries[place] - row;
-                if (query >= 0 && query < last - first) hidden.emplace_back(chunk.hidden_candidates[place], query);
-            }
-            std::sort(hidden.begin(), hidden.end());
-            std::vector<std::int64_t> queries, candidates;
-            for (const auto& [candidate, query] : hidden) {
-                queries.push_back(query);
-                candidates.push_back(candidate);
-            }
-            shared_softmax_by_tiles({batch.query + row * dim, last - first, chunk.candidates, batch.count, dim, &positive[row],
-                                     queries.data(), candidates.data(), static_cast<std::int64_t>(hidden.size()),
-                                     chunk.corrections, by_class_from(chunk.by_class, first, 0)},
-                                    {out.losses + row, &d_positive[row], out.d_query + row * dim, d_candidates, part > 0},
-                                    threads);
-        }
-    }
-    for (std::int64_t q = 0; q < batch.queries; ++q)
-        for (std::int64_t d = 0; d < dim; ++d) {
-            out.d_query[q * dim + d] += d_positive[q] * batch.positive[q * dim + d];
-            out.d_positive[q * dim + d] = d_positive[q] * batch.query[q * dim + d];
-        }
-}
-#endif
-
 const SharedLossKernel* kernel_named(const std::string& name) {
 #if defined(__x86_64__)
+#if defined(MARIUS_AMX)
+    if (name == shared_loss_amx.name) return &shared_loss_amx;
+#endif
 #if defined(MARIUS_BF16)
     if (name == shared_loss_bf16.name) return &shared_loss_bf16;
 #endif
@@ -280,18 +241,17 @@ const std::vector<SharedLossWay>& shared_loss_ways() {
     static const std::vector<SharedLossWay> ways = [] {
         std::vector<SharedLossWay> found;
 #if defined(MARIUS_AMX)
-        if (amx::usable()) found.push_back({"amx", true, false});
+        if (amx_usable()) found.push_back({shared_loss_amx.name, true});
 #endif
 #if defined(__x86_64__)
 #if defined(MARIUS_BF16)
         if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw"))
-            found.push_back({shared_loss_bf16.name, true, true});
+            found.push_back({shared_loss_bf16.name, true});
 #endif
-        if (__builtin_cpu_supports("avx512f")) found.push_back({shared_loss_of_16.name, false, true});
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-            found.push_back({shared_loss_of_8.name, false, true});
+        if (__builtin_cpu_supports("avx512f")) found.push_back({shared_loss_of_16.name, false});
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back({shared_loss_of_8.name, false});
 #endif
-        found.push_back({shared_loss_of_4.name, false, true});
+        found.push_back({shared_loss_of_4.name, false});
         return found;
     }();
     return ways;
@@ -301,14 +261,7 @@ void shared_loss(const SharedLoss& batch, const SharedLossGradients& out, const 
     const auto& ways = shared_loss_ways();
     if (std::none_of(ways.begin(), ways.end(), [&](const SharedLossWay& each) { return each.name == way; }))
         throw std::invalid_argument("shared_loss: this processor has no way \"" + way + "\"");
-#if defined(MARIUS_AMX)
-    if (way == "amx") {
-        if (batch.terms.loss != LossOfScores::softmax)
-            throw std::invalid_argument("shared_loss: the way \"amx\" has no other loss than softmax");
-        return by_tiles(batch, out, threads);
-    }
-#endif
-    by_vectors(*kernel_named(way), batch, out, threads);
+    compute(*kernel_named(way), batch, out, threads);
 }
 
 }  // namespace marius

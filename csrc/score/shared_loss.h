@@ -38,7 +38,7 @@ struct SharedLossGradients {
 // A way to compute it. All sum products in float32. Some round what is multiplied to bfloat16 first.
 struct SharedLossWay {
     std::string name;
-    bool rounds, every_loss;  // some have softmax alone
+    bool rounds;
 };
 
 // The ways that this processor and its operating system allow, the fastest first.

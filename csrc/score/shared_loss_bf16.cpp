@@ -1,14 +1,11 @@
 // Losses of shared candidates with products of numbers rounded to bfloat16, by AVX512-BF16; see CMakeLists.txt.
 #if defined(MARIUS_BF16)
-#include "score/bfloat16.h"
-#include "score/shared_loss_loops.h"
+#include "score/rounded.h"
 
 namespace marius {
 namespace {
 
-inline void store_words(float* to, Words words) { _mm512_storeu_si512(to, words); }
-
-struct Rounded {
+struct Rounded : RoundedShares {
     static constexpr std::int64_t per_word = 2;
 
     static Lanes add_product(Lanes sum, Lanes a, Lanes b) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
@@ -40,43 +37,10 @@ struct Rounded {
     }
 
     static void pack_query(const float* query, std::int64_t there, std::int64_t dim, float* packed) {
-        for (std::int64_t d = 0; d < dim; d += 2 * width)
-            for (int v = 0; v < pair; ++v) {
-                Words rows[width];
-                for (std::int64_t q = 0; q < width; ++q) {
-                    const float* from = query + (v * width + q) * dim + d;
-                    const bool is = v * width + q < there;
-                    rows[q] = rounded(is ? load_some(from, dim - d) : Lanes{},
-                                      is && dim - d > width ? load_some(from + width, dim - d - width) : Lanes{});
-                }
-                transpose(rows);
-                for (std::int64_t word = 0; word < least(width, words<Rounded>(dim - d)); ++word)
-                    store_words(packed + (d / 2 + word) * block_queries + v * width, rows[word]);
-            }
+        pack_rounded_queries(query, there, dim, words<Rounded>(dim), packed);
     }
-
     static void weigh(const float* query, std::int64_t there, std::int64_t dim, const float* factor, float* weighted) {
-        const std::int64_t wide = up_to(dim, width);
-        for (std::int64_t q = 0; q < block_queries; q += 2, query += 2 * dim, weighted += wide)
-            for (std::int64_t d = 0; d < wide; d += width) {
-                const auto times = [&](std::int64_t more) {
-                    return q + more < there ? load_some(query + more * dim + d, dim - d) * all(factor[q + more]) : Lanes{};
-                };
-                store_words(weighted + d, pairs_of(times(0), times(1)));
-            }
-    }
-
-    // `scores` (candidates, queries) become as many words as half of them: pairs of queries. `pairs`: of candidates.
-    template <class Share> static void shares(float* scores, float* pairs, std::int64_t first, std::int64_t last, Share& share) {
-        for (std::int64_t row = first; row < last; row += 2) {
-            Lanes each[2][pair] = {};
-            for (std::int64_t more = 0; more < least(2, last - row); ++more)
-                for (int v = 0; v < pair; ++v) each[more][v] = share(load(scores + (row + more) * block_queries + v * width), v);
-            for (int v = 0; v < pair; ++v)
-                store_words(pairs + row / 2 * block_queries + v * width, pairs_of(each[0][v], each[1][v]));
-            for (std::int64_t more = 0; more < least(2, last - row); ++more)
-                store_words(scores + (row + more) * (block_queries / 2), rounded(each[more][0], each[more][1]));
-        }
+        weigh_rounded(query, there, dim, factor, up_to(dim, width), weighted);
     }
 
     static float* pairs_of_block(const ScoreRoom& room, std::int64_t block, std::int64_t rows) {

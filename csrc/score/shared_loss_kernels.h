@@ -31,8 +31,8 @@ struct Chunk {
     SharedLossTerms terms;
 };
 
-constexpr std::int64_t most_blocks = 8;  // of queries in a group: their scores stay in a core's caches
-constexpr std::int64_t most_block = 32;  // queries in a block
+constexpr std::int64_t most_blocks = 16;  // of queries in a group, in any kernel
+constexpr std::int64_t most_block = 32;   // queries in a block
 
 // Queries whose scores are in memory at a time. They are packed in blocks.
 struct Group {
@@ -59,8 +59,12 @@ struct ScoreRoomSizes {  // in numbers
 struct SharedLossKernel {
     const char* name;
     bool rounds;
-    std::int64_t block;  // queries
+    std::int64_t block;           // queries
+    std::int64_t unit;            // candidates: the sizes of slices are multiples of it
+    std::int64_t blocks;          // of queries in a group, at most
+    std::int64_t shares_of_word;  // shares that are kept for each word of memory
 
+    std::int64_t (*slice_rows)(std::int64_t dim);                   // candidates of a slice, at most
     std::int64_t (*packed)(std::int64_t dim, std::int64_t blocks);  // numbers
     ScoreRoomSizes (*sizes)(std::int64_t candidates, std::int64_t dim, std::int64_t blocks);
     void (*pack)(const Chunk& chunk, std::int64_t first, std::int64_t blocks, float* packed);
@@ -75,7 +79,9 @@ struct SharedLossKernel {
 
 extern const SharedLossKernel shared_loss_of_4;
 #if defined(__x86_64__)
-extern const SharedLossKernel shared_loss_of_8, shared_loss_of_16, shared_loss_bf16;
+extern const SharedLossKernel shared_loss_of_8, shared_loss_of_16, shared_loss_bf16, shared_loss_amx;
 #endif
+
+bool amx_usable();  // by this processor and its operating system
 
 }  // namespace marius

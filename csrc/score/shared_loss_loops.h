@@ -49,11 +49,12 @@ struct Plain : Float32 {
                 store(weighted + d, q < there ? load_some(query + d, dim - d) * all(factor[q]) : Lanes{});
     }
     // The shares of candidates [first, last) of a block, stored as the operands of products.
-    template <class Share> static void shares(float* scores, float*, std::int64_t first, std::int64_t last, Share& share) {
+    template <class Share>
+    static void shares(const float* scores, float* shares, float*, std::int64_t first, std::int64_t last, Share& share) {
         for (std::int64_t row = first; row < last; ++row)
             for (int v = 0; v < pair; ++v) {
-                float* place = scores + row * block_queries + v * width;
-                store(place, share(load(place), v));
+                const std::int64_t place = row * block_queries + v * width;
+                store(shares + place, share(load(scores + place), v));
             }
     }
     static float* pairs_of_block(const ScoreRoom&, std::int64_t, std::int64_t) { return nullptr; }
@@ -105,13 +106,13 @@ inline void hide(const Chunk& chunk, std::int64_t query, std::int64_t first, std
     }
 }
 
-// Of one block: scores of `rows` candidates become shares.
+// Of one block: scores of `rows` candidates become shares, which may lie where the scores do.
 template <class Numbers, class Share>
-[[gnu::noinline]] void block_shares(const SharedLossTerms& terms, const float* positive, float* scores, float* pairs,
-                                    std::int64_t rows, float* reference, float* sum) {
+[[gnu::noinline]] void block_shares(const SharedLossTerms& terms, const float* positive, const float* scores, float* to,
+                                    float* pairs, std::int64_t rows, float* reference, float* sum) {
     Share share(scores, rows, terms, positive);
     for (std::int64_t row = 0; row < rows; row += rows_in_turn) {
-        Numbers::shares(scores, pairs, row, least(row + rows_in_turn, rows), share);
+        Numbers::shares(scores, to, pairs, row, least(row + rows_in_turn, rows), share);
         share.end_turn();
     }
     for (int v = 0; v < pair; ++v) {
@@ -145,7 +146,7 @@ void shares(const Chunk& chunk, const Group& group, std::int64_t first, std::int
         correct(chunk, group.first + block * block_queries, first, rows, scores);
         hide(chunk, group.first + block * block_queries, first, last, scores);
         const std::int64_t queries = block * block_queries;
-        become_shares(chunk.terms, group.positive + queries, scores, Numbers::pairs_of_block(room, block, rows), rows,
+        become_shares(chunk.terms, group.positive + queries, scores, scores, Numbers::pairs_of_block(room, block, rows), rows,
                       room.reference + queries, room.sum + queries);
     }
     for (std::int64_t left = first; left < last; left += near) {
@@ -159,19 +160,25 @@ void shares(const Chunk& chunk, const Group& group, std::int64_t first, std::int
         for (std::int64_t i = 0; i < group.blocks * dim * block_queries; ++i) room.d_query[i] = 0;
 }
 
-inline void add_queries(const Chunk& chunk, const Group& group, std::int64_t block, const ScoreRoom& room, float* d_query) {
+// Adds the gradients `of_block` (dim, block) of a block's queries, times their factors, to those of the chunk's queries.
+inline void add_block_of_queries(const Chunk& chunk, const Group& group, std::int64_t block, const float* of_block,
+                                 const float* factor, float* d_query) {
     const std::int64_t dim = chunk.dim, last = least(group.queries, (block + 1) * block_queries);
     for (std::int64_t query = block * block_queries; query < last; query += width)
         for (std::int64_t d = 0; d < dim; d += width) {
             Lanes rows[width];
-            const float* from = room.d_query + (block * dim + d) * block_queries + query % block_queries;
+            const float* from = of_block + d * block_queries + query % block_queries;
             for (std::int64_t i = 0; i < width; ++i) rows[i] = d + i < dim ? load(from + i * block_queries) : Lanes{};
             transpose(rows);
             for (std::int64_t q = 0; q < least(width, last - query); ++q) {
                 float* place = d_query + (group.first + query + q) * dim + d;
-                store_some(place, fused(all(room.factor[query + q]), rows[q], load_some(place, dim - d)), dim - d);
+                store_some(place, fused(all(factor[query + q]), rows[q], load_some(place, dim - d)), dim - d);
             }
         }
+}
+
+inline void add_queries(const Chunk& chunk, const Group& group, std::int64_t block, const ScoreRoom& room, float* d_query) {
+    add_block_of_queries(chunk, group, block, room.d_query + block * chunk.dim * block_queries, room.factor, d_query);
 }
 
 template <class Numbers>
@@ -214,9 +221,25 @@ template <class Numbers> ScoreRoomSizes room_sizes(std::int64_t candidates, std:
             blocks * block_queries};
 }
 
+constexpr std::int64_t blocks_of_group = 8;  // their scores stay in a core's caches
+
+// Products read few candidates at a time, however long slices are.
+inline std::int64_t any_rows(std::int64_t) { return std::int64_t{1} << 40; }
+
 template <class Numbers> constexpr SharedLossKernel kernel_of(const char* name) noexcept {
-    return {name,          Numbers::per_word > 1, block_queries, packed_size<Numbers>, room_sizes<Numbers>,
-            pack<Numbers>, shares<Numbers>,       add_queries,   gradients<Numbers>};
+    return {name,
+            Numbers::per_word > 1,
+            block_queries,
+            1,
+            blocks_of_group,
+            1,
+            any_rows,
+            packed_size<Numbers>,
+            room_sizes<Numbers>,
+            pack<Numbers>,
+            shares<Numbers>,
+            add_queries,
+            gradients<Numbers>};
 }
 
 }  // namespace

@@ -45,9 +45,9 @@ csrc/score/shared_loss_kernels.h."""
 SLICES_OF_THREAD, LEAST_SLICE = 4, 96
 """Parts that candidates are split into for each thread, where chunks are fewer than threads, and the fewest candidates of one:
 `slices_of_thread` and `least_slice` of csrc/score/shared_loss.cpp."""
-AMX_QUERIES, AMX_BLOCK = 1024, 256
-"""Queries that are scored together where scores are computed twice, and candidates of a thread: `tile_queries` and `block_rows`
-of csrc/score/shared_loss.cpp and shared_softmax_tiles.h."""
+AMX_BLOCKS, AMX_TURN, AMX_SLICE = 16, 4, 1 << 22
+"""The same where tiles of AMX multiply: blocks that are scored together, those whose scores are in memory before they are shares,
+and bytes of a slice. `most_blocks`, `blocks_in_turn` and `slice_bytes` of csrc/score."""
 DEVICE_TILE = 1 << 27
 """Numbers in a tile of scores on a device, at most. A GPU wants fewer and larger steps than a CPU: of 100 M scores, the products
 for the negatives' gradients take 1.0 ms of an H200 in four tiles, and 0.65 ms in one."""
@@ -180,24 +180,33 @@ def _native_bytes(shape: tuple[int, int, int], chunks: int, rounds: bool, thread
     """Return the bytes that `csrc/score/shared_loss.cpp` needs beside a batch, in the way that needs most.
 
     ``shape``: queries that share candidates, candidates, numbers of each. A way stores the scores of some blocks of queries, for
-    each thread or for slices of the candidates; where it ``rounds`` to bfloat16 also the rounded candidates. Or it computes
-    scores twice and has packed queries, and in each thread a block of candidates.
+    each thread or for slices of the candidates; where it ``rounds`` to bfloat16 also the rounded candidates, in two orders. By
+    tiles it stores their shares instead, in half the bytes, and the scores of a turn.
     """
     queries, count, dim = shape
     slices = 1 if chunks >= threads else min(-(-SLICES_OF_THREAD * threads // chunks), max(1, -(-count // LEAST_SLICE)))
     at_once = min(threads, chunks) if slices == 1 else 1
-    # Queries whose scores are stored at a time. Narrower blocks may leave less of the allowed scores unused, so none is counted.
-    most = SCORED_BLOCK * min(SCORED_BLOCKS, max(1, -(-queries // SCORED_BLOCK)))
-    stored = min(most, max(SCORED_BLOCK, STORED_SCORES // (at_once * max(count, 1))))
-    scores = stored * max(count, 1)
     packed = -(-dim // 32) * 32
-    of_slices = slices * (12 * stored * packed + (1 << 13))
+
+    def stored(blocks: int, scores: int) -> int:
+        """Return queries whose scores are stored at a time. Narrower blocks may leave less of the allowed ones unused."""
+        most = SCORED_BLOCK * min(blocks, max(1, -(-queries // SCORED_BLOCK)))
+        return min(most, max(SCORED_BLOCK, scores // (at_once * max(count, 1))))
+
+    def of_slices(number: int, queries: int) -> int:
+        return number * (12 * queries * packed + (1 << 13))
+
+    by_vectors = stored(SCORED_BLOCKS, STORED_SCORES)
+    scores = by_vectors * max(count, 1)
     if not rounds:
-        return at_once * (4 * scores + of_slices)
-    candidates = 4 * (count + slices) * packed  # in two orders
-    tiles = -(-min(AMX_QUERIES, queries) // 32) * 32
-    by_tiles = 4 * tiles * packed + threads * (4 * AMX_BLOCK * (tiles + packed + 32) + 4 * tiles * (packed + 2))
-    return max(at_once * (6 * scores + candidates + of_slices), by_tiles)
+        return at_once * (4 * scores + of_slices(slices, by_vectors))
+    candidates = 4 * (count + slices) * packed
+    by_tiles, of_turn = stored(AMX_BLOCKS, 2 * STORED_SCORES), 6 * AMX_TURN * SCORED_BLOCK
+    rows = max(AMX_SLICE // (4 * dim + of_turn) // 32, 4) * 32
+    shorter = max(slices, -(-count // rows))
+    all_rows = count + 63 * shorter  # with those that fill the last tiles, and a line of cache between vectors
+    tiles = all_rows * (2 * by_tiles + of_turn + 4 * packed + 256) + of_slices(shorter, by_tiles + 64) + 128 * packed * shorter
+    return at_once * max(6 * scores + candidates + of_slices(slices, by_vectors), tiles)
 
 
 def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:

@@ -55,9 +55,8 @@ class TrainingSection(Section):
     scoring: Literal["auto", "torch", "amx", "avx512_bf16", "avx512", "avx2", "vectors"] = Field(
         "auto",
         description="how a CPU computes the losses of inner products, and their gradients: in native code for the "
-        "instructions named (amx, which has softmax alone, and avx512_bf16 round, for precision mixed; the others do not; "
-        "vectors: any processor), or by torch. auto: by measurement on this processor; a resumed run takes the same. All else is "
-        "computed by torch",
+        "instructions named (amx and avx512_bf16 round, for precision mixed; the others do not; vectors: any processor), or by "
+        "torch. auto: by measurement on this processor; a resumed run takes the same. All else is computed by torch",
     )
     products: Literal["auto", "onednn", "mkl"] = Field(
         "auto",

@@ -241,13 +241,13 @@ class _Linear(torch.autograd.Function):
 @cache
 def _native_gradients() -> bool:
     """Return whether the native kernel makes gradients of weights from bfloat16. Where there are AMX's tiles torch is faster."""
-    return weight_gradient_usable() and "amx" not in (name for name, _, _ in shared_loss_ways())
+    return weight_gradient_usable() and "amx" not in (name for name, _ in shared_loss_ways())
 
 
 @cache
 def bfloat16_usable() -> bool:
     """Return whether this processor multiplies bfloat16 faster than float32: whether it has instructions for it."""
-    return any(rounds for _, rounds, _ in shared_loss_ways())
+    return any(rounds for _, rounds in shared_loss_ways())
 
 
 @cache

@@ -107,8 +107,7 @@ def usable_ways(rounds: bool, loss: Loss) -> list[str]:
     """
     if loss.native is None:
         return []
-    kind, _ = loss.native
-    return [name for name, rounded, every in shared_loss_ways() if rounded == rounds and (every or kind == "softmax")]
+    return [name for name, rounded in shared_loss_ways() if rounded == rounds]
 
 
 def suits(way: str, similarity: Similarity, loss: Loss) -> bool:

@@ -30,13 +30,34 @@ def rooms(queries, count, dim, chunks, rounds, threads):
     return most
 
 
+def rooms_of_tiles(queries, count, dim, chunks, threads):
+    """Bytes of the rooms of the kernel whose products are tiles, by what the C++ says of them."""
+    shared = 1 if chunks >= threads else max(1, min(-(-4 * threads // chunks), max(1, -(-count // 96))))
+    at_once = min(threads, chunks) if shared == 1 else 1
+    longest = max((4 << 20) // (4 * dim + 4 * 6 * 32) // 32, 4) * 32
+    slices = max(shared, -(-count // longest))
+    blocks = max(1, min(2 * (8 << 20) // (at_once * max(1, count) * 32), max(1, min(-(-queries // 32), 16))))
+    rows = min(count, -(-up_to(count, 32) // 32 // slices) * 32)
+    all_rows = up_to(rows, 32)
+
+    def apart(words):
+        return (-(-words // 16) | 1) * 16
+
+    scores = blocks * all_rows * 16 + 4 * all_rows * 32
+    gradients = blocks * up_to(dim, 16) * 32 + blocks * 16 * apart(dim) + 3 * blocks * 32
+    numbers = scores + 4 * all_rows * 16 + gradients + all_rows * apart(-(-dim // 2)) + up_to(dim, 16) * apart(-(-rows // 2))
+    return at_once * (slices * 4 * numbers + 4 * blocks * up_to(-(-dim // 2), 16) * 32)
+
+
 @example(97, 4370, 1, 15, False, 15)  # three blocks of 32 queries are allowed, or seven of 16
 @settings(max_examples=500)
 @given(
     st.integers(1, 20_000), st.integers(1, 5_000), st.integers(1, 1_100), st.integers(1, 40), st.booleans(), st.integers(1, 64)
 )
 def test_rooms_fit_the_plan(queries, count, dim, chunks, rounds, threads):
-    assert rooms(queries, count, dim, chunks, rounds, threads) <= _native_bytes((queries, count, dim), chunks, rounds, threads)
+    planned = _native_bytes((queries, count, dim), chunks, rounds, threads)
+    assert rooms(queries, count, dim, chunks, rounds, threads) <= planned
+    assert not rounds or rooms_of_tiles(queries, count, dim, chunks, threads) <= planned
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed"])

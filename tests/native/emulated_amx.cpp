@@ -58,10 +58,10 @@ void emulated_product(int sum, int left, int right) {
     registers[tile] = Tile {}
 #define _tile_dpbf16ps(sum, left, right) emulated_product(sum, left, right)
 
-#include "score/shared_softmax_amx.cpp"
+#include "score/shared_loss_amx.cpp"
 
-namespace marius::amx {
+namespace marius {
 
-bool usable() { return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw"); }
+bool amx_usable() { return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw"); }
 
-}  // namespace marius::amx
+}  // namespace marius

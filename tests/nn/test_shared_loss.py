@@ -16,8 +16,7 @@ from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import ClassCorrection, Correction, Pairs
 
-WAYS = {name: rounds for name, rounds, _ in shared_loss_ways()}
-EVERY_LOSS = [name for name, _, every in shared_loss_ways() if every]
+WAYS = dict(shared_loss_ways())
 each_way = pytest.mark.parametrize("way", WAYS)
 SOFTMAX = Softmax()
 LOSSES = st.one_of(
@@ -101,8 +100,6 @@ def check(way, grads, loss, exact):
     st.integers(1, 4),
 )
 def test_gradients_are_those_of_autograd(way, loss, seed, queries, chunks, count, dim, hides, corrects, threads):
-    if way not in EVERY_LOSS:
-        loss = SOFTMAX
     tensors = drawn(seed, queries, chunks, count, dim)
     tensors[0] *= dim**-0.5
     if isinstance(loss, Margin):
@@ -158,8 +155,6 @@ def test_everything_hidden_leaves_the_positive(way):
 @each_way
 @pytest.mark.parametrize("loss", [SOFTMAX, Logistic(), Margin()], ids=lambda loss: type(loss).__name__)
 def test_what_is_no_number_makes_a_loss_that_is_none(way, loss):
-    if way not in EVERY_LOSS and loss != SOFTMAX:
-        pytest.skip("this way has softmax alone")
     for place in range(3):
         tensors = drawn(5, 40, 1, 50, 8)
         tensors[place][..., 3, 2] = float("nan")
@@ -169,7 +164,7 @@ def test_what_is_no_number_makes_a_loss_that_is_none(way, loss):
     assert not score_side(way, SOFTMAX, query, positive, negatives).loss.isfinite()
 
 
-@pytest.mark.parametrize("way", EVERY_LOSS)
+@each_way
 @pytest.mark.parametrize("loss", [Logistic(), Logistic(2.0), Margin()], ids=str)
 def test_other_losses_are_those_of_torch(way, loss):
     tensors = drawn(8, 300, 3, 700, 24)
@@ -191,14 +186,14 @@ def test_large_scores_do_not_overflow(way):
 
 
 def test_it_is_for_inner_products_and_losses_that_are_there():
-    way = EVERY_LOSS[0]
+    way = next(iter(WAYS))
     assert suits(way, SIMILARITIES["inner"], SOFTMAX)
     assert suits(way, SIMILARITIES["inner"], Logistic())
     assert not suits(way, SIMILARITIES["inner"], Logistic(temperature=1.0))
     assert not suits(way, SIMILARITIES["l2"], SOFTMAX)
     assert not suits("torch", SIMILARITIES["inner"], SOFTMAX)
-    assert sorted([*usable_ways(True, SOFTMAX), *usable_ways(False, SOFTMAX)]) == sorted(WAYS)
-    assert sorted([*usable_ways(True, Margin()), *usable_ways(False, Margin())]) == sorted(EVERY_LOSS)
+    for loss in (SOFTMAX, Margin()):
+        assert sorted([*usable_ways(True, loss), *usable_ways(False, loss)]) == sorted(WAYS)
     assert usable_ways(False, SOFTMAX)  # every processor has one
 
 
