@@ -320,6 +320,16 @@ def complex_product(left: Annotated[NDArray[numpy.float32], dict(shape=(None, No
     out = left * right, or left * conj(right), of complex numbers: real parts first, imaginary parts after. float32 (n, d).
     """
 
+def query_products(factors: str, conjugate: bool, entity: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], relations: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
+    """
+    query = entity * relations[ids], or its conjugate, of `real` or `complex` numbers (real parts first). float32 (n, d), (r, d), int64 (n,), float32 (n, d).
+    """
+
+def query_gradients(factors: str, conjugate: bool, entity: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], relations: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grad: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], also: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, d_entity: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], d_relation: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
+    """
+    The gradients of both factors of `query_products`, a row for each query, from its own. `also`, if any, is added to d_entity. float32 (n, d) each.
+    """
+
 def softmax_loss(positives: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], negatives: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], losses: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 0) -> None:
     """
     losses[r] = log(exp(positives[r]) + sum(exp(negatives[r]))) - positives[r]; the scores become its gradient. float32 (r,), (r, c), (r,).

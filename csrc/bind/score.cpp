@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "bind/arrays.h"
-#include "score/complex.h"
 #include "score/distances.h"
 #include "score/ranks.h"
+#include "score/row_products.h"
 #include "score/shared_loss.h"
 #include "score/softmax.h"
 
@@ -71,6 +71,43 @@ void complex_product(In<float, 2> left, In<float, 2> right, bool conjugate, Out<
     require(same_shape(left, right) && same_shape(left, out), "complex_product: both factors and out must have one shape");
     marius::complex_product(left.data(), right.data(), conjugate, static_cast<std::int64_t>(left.shape(0)),
                             static_cast<std::int64_t>(left.shape(1) / 2), out.data(), threads);
+}
+
+// What is multiplied, of `rows` entities.
+marius::Multiplied multiplied(const std::string& factors, bool conjugate, const In<float, 2>& entity,
+                              const In<float, 2>& relations, const In<std::int64_t, 1>& ids) {
+    const bool real = factors == "real";
+    if (!real && factors != "complex")
+        throw std::invalid_argument("queries: found factors \"" + factors + "\", real and complex are known");
+    require(real || entity.shape(1) % 2 == 0, "queries: a row has as many real parts as imaginary ones");
+    require(entity.shape(1) == relations.shape(1), "queries: entities and relations have not as many columns");
+    require(ids.shape(0) == entity.shape(0), "queries: a relation for each entity is needed");
+    const auto end = static_cast<std::int64_t>(relations.shape(0));
+    require(std::all_of(ids.data(), ids.data() + ids.shape(0), [=](std::int64_t id) { return id >= 0 && id < end; }),
+            "queries: relations must be rows of the table");
+    return {real ? marius::Factors::real : marius::Factors::complex,
+            conjugate,
+            entity.data(),
+            relations.data(),
+            ids.data(),
+            static_cast<std::int64_t>(entity.shape(0)),
+            static_cast<std::int64_t>(entity.shape(1))};
+}
+
+void query_products(const std::string& factors, bool conjugate, In<float, 2> entity, In<float, 2> relations,
+                    In<std::int64_t, 1> ids, Out<float, 2> query, int threads) {
+    require(same_shape(query, entity), "queries: they must have the shape of entities");
+    marius::query_products(multiplied(factors, conjugate, entity, relations, ids), query.data(), threads);
+}
+
+void query_gradients(const std::string& factors, bool conjugate, In<float, 2> entity, In<float, 2> relations,
+                     In<std::int64_t, 1> ids, In<float, 2> grad, std::optional<In<float, 2>> also, Out<float, 2> d_entity,
+                     Out<float, 2> d_relation, int threads) {
+    require(same_shape(grad, entity) && same_shape(d_entity, entity) && same_shape(d_relation, entity) &&
+                (!also || same_shape(*also, entity)),
+            "queries: gradients must have the shape of entities");
+    marius::query_gradients(multiplied(factors, conjugate, entity, relations, ids), grad.data(), also ? also->data() : nullptr,
+                            d_entity.data(), d_relation.data(), threads);
 }
 
 void softmax_loss(Out<float, 1> positives, Out<float, 2> negatives, Out<float, 1> losses, int threads) {
@@ -176,6 +213,17 @@ void bind_score(nb::module_& m) {
         "threads"_a = 0,
         "out = left * right, or left * conj(right), of complex numbers: real parts first, imaginary parts after. float32 (n, d).",
         Release());
+    m.def("query_products", &query_products, "factors"_a, "conjugate"_a, "entity"_a.noconvert(), "relations"_a.noconvert(),
+          "ids"_a.noconvert(), "query"_a.noconvert(), "threads"_a = 0,
+          "query = entity * relations[ids], or its conjugate, of `real` or `complex` numbers (real parts first). float32 (n, d), "
+          "(r, d), int64 (n,), float32 (n, d).",
+          Release());
+    m.def("query_gradients", &query_gradients, "factors"_a, "conjugate"_a, "entity"_a.noconvert(), "relations"_a.noconvert(),
+          "ids"_a.noconvert(), "grad"_a.noconvert(), "also"_a.none(), "d_entity"_a.noconvert(), "d_relation"_a.noconvert(),
+          "threads"_a = 0,
+          "The gradients of both factors of `query_products`, a row for each query, from its own. `also`, if any, is added to "
+          "d_entity. float32 (n, d) each.",
+          Release());
     m.def(
         "softmax_loss", &softmax_loss, "positives"_a.noconvert(), "negatives"_a.noconvert(), "losses"_a.noconvert(),
         "threads"_a = 0,

@@ -15,11 +15,12 @@ from torch import Tensor
 
 from marius_lite.errors import UserError
 from marius_lite.nn.biases import adding_biases, without_biases
-from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
+from marius_lite.nn.decoders import DECODERS, Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.nn.gradients import gradients
 from marius_lite.nn.losses import LOSSES, Loss, Softmax
+from marius_lite.nn.query_products import QueryProducts
 from marius_lite.nn.scoring import Compared, SideGrads, SideScoring, joined, scores
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.nn.similarities import SIMILARITIES
@@ -34,17 +35,25 @@ RELATION_LOSS = Softmax()
 
 @dataclass(frozen=True)
 class _Asked:
-    """The queries of some ``sides``, one behind the other, and what they were made from.
+    """The queries of some ``sides``, one behind the other, and the ``ids`` of their relations.
 
-    ``entity``: rows of the known ends. ``values``: rows of the relations ``ids``. ``relation``: these after dropout.
+    ``made``: what they were made from by the decoder's formula; or ``products``: they are those.
     """
 
     sides: tuple[int, ...]
     ids: Tensor
+    query: Tensor
+    made: _MadeFrom | None = None
+    products: QueryProducts | None = None
+
+
+@dataclass(frozen=True)
+class _MadeFrom:
+    """``entity``: rows of the known ends. ``values``: rows of relations. ``relation``: these after dropout."""
+
     entity: Tensor
     values: Tensor
     relation: Tensor
-    query: Tensor
 
 
 @dataclass(frozen=True)
@@ -109,6 +118,7 @@ class LinkPredictionModel(torch.nn.Module):
             self.decoder = kind(dim)
         self._weights = [weight for weight in self.decoder.parameters() if weight.requires_grad]
         self._draws = bool(self._weights or list(self.decoder.children()))
+        self._product = None if self.objective.biases or self.objective.dropout else DECODERS[decoder].product
         self._workspace = Workspace()
         self._dropout = Dropout(self.objective.dropout, self._workspace) if self.objective.dropout else None
         self._scoring = SideScoring(self.similarity, self.loss, self._workspace, self.objective.way)
@@ -137,7 +147,7 @@ class LinkPredictionModel(torch.nn.Module):
         sampled = batch.sampled
         self._begin_decoder()
         ends = self._dropped("ends", batch.ends)
-        asked = [self._ask(sides, batch.rel, ends) for sides in self._asked_together(sampled.sides)]
+        asked = [self._ask(sides, batch.rel, ends) for sides in self._asked_together(sampled.sides, ends)]
         negatives = self._dropped("neg", batch.negatives).flatten(0, 1)
         grads = self._scoring(self._compared(batch, asked, ends), negatives)
         d_ends, d_relations = self._answer(asked, grads)
@@ -165,18 +175,25 @@ class LinkPredictionModel(torch.nn.Module):
         """Return the scores (n, m) of queries (n, dim) with candidate entities (m, dim), a new tensor."""
         return scores(self.similarity, query, candidates, self._workspace)
 
-    def _asked_together(self, sides: int) -> list[tuple[int, ...]]:
+    def _asked_together(self, sides: int, ends: Tensor) -> list[tuple[int, ...]]:
         """Return the sides whose queries one call makes: all where the formula is that of side 0, for relations of their own."""
-        return [tuple(range(sides))] if self.reciprocal else [(side,) for side in range(sides)]
+        return [tuple(range(sides))] if self.reciprocal or self._multiplies(ends) else [(side,) for side in range(sides)]
+
+    def _multiplies(self, ends: Tensor) -> bool:
+        """Return whether native code makes the queries."""
+        return self._product is not None and not ends.is_cuda and ends.dtype == self.relations.dtype == torch.float32
 
     def _ask(self, sides: tuple[int, ...], rel: Tensor, ends: Tensor) -> _Asked:
         """Make the queries of these sides."""
         edges = len(rel)
-        entity = ends[sides[0] * edges : (sides[-1] + 1) * edges].detach().requires_grad_()
-        ids = joined([self._relation_ids(rel, side) for side in sides])
-        values = self.relations.detach()[ids]
+        entity = ends[sides[0] * edges : (sides[-1] + 1) * edges].detach()
+        ids, table = joined([self._relation_ids(rel, side) for side in sides]), self.relations.detach()
+        if self._product and self._multiplies(ends):
+            products = QueryProducts(self._product, entity.contiguous(), table, ids, turns=not self.reciprocal)
+            return _Asked(sides, ids, products.queries(len(sides)), products=products)
+        values, entity = table[ids], entity.requires_grad_()
         relation = self._dropped(f"rel {sides[0]}", values).detach().requires_grad_()
-        return _Asked(sides, ids, entity, values, relation, self._combine(entity, relation, sides))
+        return _Asked(sides, ids, self._combine(entity, relation, sides), _MadeFrom(entity, values, relation))
 
     def _compared(self, batch: DeviceBatch, asked: list[_Asked], ends: Tensor) -> list[Compared]:
         """Return what is compared. Sides that have the same negatives count as one, so that these pass through memory once."""
@@ -198,11 +215,14 @@ class LinkPredictionModel(torch.nn.Module):
         """
         count, entities, relations = sum(len(each.sides) for each in asked), [], []
         for each, d_query in zip(asked, grads.query.chunk(len(asked)), strict=True):
-            d_entity, d_relation = self._backward(each.query, (each.entity, each.relation), d_query)
+            made = each.made
+            if made is None:
+                return self._answer_products(each, grads)
+            d_entity, d_relation = self._backward(each.query, (made.entity, made.relation), d_query)
             if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
                 d_relation = d_relation.clone()
             d_entity, d_relation = d_entity.contiguous(), d_relation.contiguous()
-            self._regularize(each.values, self._undropped(f"rel {each.sides[0]}", d_relation))
+            self._regularize(made.values, self._undropped(f"rel {each.sides[0]}", d_relation))
             entities.append(d_entity)
             relations.append(d_relation)
         if count == 1:  # only destinations are asked for
@@ -211,6 +231,14 @@ class LinkPredictionModel(torch.nn.Module):
         for d_end, d_positive in zip(d_ends.chunk(2), grads.positive.chunk(2)[::-1], strict=True):
             d_end += d_positive
         return d_ends, joined(relations)
+
+    def _answer_products(self, asked: _Asked, grads: SideGrads) -> tuple[Tensor, Tensor]:
+        """Do what `_answer` does for products of all sides."""
+        assert asked.products is not None
+        d_ends, d_relations = asked.products.gradients(grads.query, grads.positive, len(asked.sides))
+        if self.objective.n3_weight:
+            self._regularize(self.relations.detach()[asked.ids], d_relations)
+        return d_ends, d_relations
 
     def _predict_relations(self, batch: DeviceBatch, ends: Tensor, d_ends: Tensor, d_relations: Tensor) -> Tensor:
         """Train to predict the relation of each edge among all relations. Returns a gradient of the relation table.
