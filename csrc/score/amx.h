@@ -20,6 +20,7 @@ struct Session {
             std::uint16_t bytes_of_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
             std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
         } shapes;
+        asm volatile("" ::: "memory");
         _tile_loadconfig(&shapes);
     }
     ~Session() { _tile_release(); }
@@ -38,7 +39,9 @@ struct Tiles {
 
 // Sums of `high` times `wide` tiles, 1 or 2 each, over `deep` tiles: `out` has `out_row` numbers from row to row, set or added to.
 template <int high, int wide>
-inline void block_of_tiles(const Tiles& a, const Tiles& b, std::int64_t deep, float* out, std::int64_t out_row, bool add) {
+[[gnu::noinline]] void block_of_tiles(const Tiles& a, const Tiles& b, std::int64_t deep, float* out, std::int64_t out_row,
+                                      bool add) {
+    asm volatile("" ::: "memory");  // tiles read what was stored before: not every compiler says so of their instructions
     const std::int64_t bytes = out_row * 4, a_row = a.vector * 4, b_row = b.vector * 4;
     float* below = out + tile * out_row;
     if (add) {
@@ -69,15 +72,12 @@ inline void block_of_tiles(const Tiles& a, const Tiles& b, std::int64_t deep, fl
     if (high > 1 && wide > 1) _tile_stored(3, below + tile, bytes);
 }
 
-// The same for any number of tiles.
+// The same for numbers of tiles that are known when it runs.
 inline void product_of_tiles(const Tiles& a, std::int64_t high, const Tiles& b, std::int64_t wide, std::int64_t deep, float* out,
                              std::int64_t out_row, bool add) {
-    for (std::int64_t row = 0; row < high; row += 2)
-        for (std::int64_t column = 0; column < wide; column += 2) {
-            const auto block = row + 1 < high ? (column + 1 < wide ? block_of_tiles<2, 2> : block_of_tiles<2, 1>)
-                                              : (column + 1 < wide ? block_of_tiles<1, 2> : block_of_tiles<1, 1>);
-            block(a.at(row), b.at(column), deep, out + tile * (row * out_row + column), out_row, add);
-        }
+    const auto block = high > 1 ? (wide > 1 ? block_of_tiles<2, 2> : block_of_tiles<2, 1>)
+                                : (wide > 1 ? block_of_tiles<1, 2> : block_of_tiles<1, 1>);
+    block(a, b, deep, out, out_row, add);
 }
 
 }  // namespace

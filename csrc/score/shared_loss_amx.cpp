@@ -1,7 +1,7 @@
 // Losses of shared candidates with products of numbers rounded to bfloat16, by AMX; see CMakeLists.txt.
 //
 // A few blocks of queries at a time meet all candidates of a slice: their scores, which are float32, become shares while they are
-// in a core's second cache. The shares alone are kept, as half as many words.
+// near. The shares alone are kept, as half as many words.
 #if defined(MARIUS_AMX)
 #include "score/amx.h"
 #include "score/rounded.h"
@@ -10,8 +10,8 @@ namespace marius {
 namespace {
 
 constexpr std::int64_t blocks_in_turn = 4;     // of queries: each candidate that is read meets them all
-constexpr std::int64_t slice_bytes = 4 << 20;  // of a slice's candidates and scores
-constexpr std::int64_t block_tiles = block_queries / tile;
+constexpr std::int64_t slice_bytes = 4 << 20;  // of a slice's candidates and scores: with half of it all is up to a fifth slower
+constexpr std::int64_t block_tiles = block_queries / tile, block_rows = 2 * tile;
 
 std::int64_t tiles_of(std::int64_t count) { return (count + tile - 1) / tile; }
 
@@ -121,10 +121,10 @@ void gradients(const Chunk& chunk, const Group& group, std::int64_t first, std::
     }
     alignas(64) float sums[block_queries * block_queries];
     const Tiles shares_of{room.scores, tile, tile * tile, at.shares}, queries{room.weighted, at.weighted, tile, of_block};
-    for (std::int64_t row = 0; row < at.rows; row += 2 * tile)
-        for (std::int64_t d = 0; d < dim; d += 2 * tile) {
-            const std::int64_t rows = least(2 * tile, at.rows - row), columns = least(2 * tile, dim - d);
-            const bool whole = rows == 2 * tile && columns % tile == 0;
+    for (std::int64_t row = 0; row < at.rows; row += block_rows)
+        for (std::int64_t d = 0; d < dim; d += block_rows) {
+            const std::int64_t rows = least(block_rows, at.rows - row), columns = least(block_rows, dim - d);
+            const bool whole = rows == block_rows && columns % tile == 0;
             float* to = d_candidates + (first + row) * dim + d;
             product_of_tiles(shares_of.at(row / tile), tiles_of(rows), queries.at(d / tile), tiles_of(columns), group.blocks,
                              whole ? to : sums, whole ? dim : block_queries, whole && add);
@@ -154,17 +154,17 @@ ScoreRoomSizes room_sizes(std::int64_t candidates, std::int64_t dim, std::int64_
             blocks * block_queries};
 }
 
-// Candidates of which both packed kinds and the scores of a turn stay in a core's second cache.
+// Candidates of which both packed kinds, the scores of a turn and its pairs of shares take so many bytes.
 std::int64_t slice_rows(std::int64_t dim) {
     const std::int64_t of_row = 4 * dim + blocks_in_turn * 6 * block_queries;
-    return most(slice_bytes / of_row / block_queries, 4) * block_queries;
+    return most(slice_bytes / of_row / block_rows, 4) * block_rows;
 }
 
 }  // namespace
 
 constinit const SharedLossKernel shared_loss_amx = {
-    "amx",       true,       block_queries, block_queries, most_blocks,       2,        slice_rows,
-    packed_size, room_sizes, pack,          shares,        add_tiled_queries, gradients};
+    "amx",       true,       block_queries, block_rows, most_blocks,       2,        slice_rows,
+    packed_size, room_sizes, pack,          shares,     add_tiled_queries, gradients};
 
 }  // namespace marius
 #endif

@@ -44,6 +44,7 @@ struct Group {
 // What the scores of a group with some candidates need. Scores become shares: what is multiplied with candidates and queries to
 // make gradients, but for a factor of each query. Of each query in a block: what these candidates add to the loss, a reference
 // (softmax: the highest score, from which exponentials are taken; margin: how many candidates add to the loss), and the factor.
+// By tiles of AMX, shares are kept as half as many words, with the scores of a turn behind them, and only a turn's pairs.
 struct ScoreRoom {
     float *scores, *pairs;            // (blocks, rows, block)
     float* d_query;                   // (blocks, dim, block), before the factor

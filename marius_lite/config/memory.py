@@ -40,8 +40,8 @@ STORED_SCORES = 1 << 23
 """Scores that native code has in memory at a time, where a block of queries does not have more: `scores_at_once` of
 csrc/score/shared_loss.cpp."""
 SCORED_BLOCK, SCORED_BLOCKS = 32, 8
-"""Queries in a block there, and blocks that are scored together: `most_block` and `most_blocks` of
-csrc/score/shared_loss_kernels.h."""
+"""Queries in a block there, and blocks that are scored together: `most_block` and `blocks_of_group` of
+csrc/score/shared_loss_kernels.h and shared_loss_loops.h."""
 SLICES_OF_THREAD, LEAST_SLICE = 4, 96
 """Parts that candidates are split into for each thread, where chunks are fewer than threads, and the fewest candidates of one:
 `slices_of_thread` and `least_slice` of csrc/score/shared_loss.cpp."""

@@ -35,21 +35,17 @@ RELATION_LOSS = Softmax()
 
 @dataclass(frozen=True)
 class _Asked:
-    """The queries of some ``sides``, one behind the other, and the ``ids`` of their relations.
-
-    ``made``: what they were made from by the decoder's formula; or ``products``: they are those.
-    """
+    """The queries of some ``sides``, one behind the other, the ``ids`` of their relations, and what they were ``made`` from."""
 
     sides: tuple[int, ...]
     ids: Tensor
     query: Tensor
-    made: _MadeFrom | None = None
-    products: QueryProducts | None = None
+    made: _MadeFrom | QueryProducts
 
 
 @dataclass(frozen=True)
 class _MadeFrom:
-    """``entity``: rows of the known ends. ``values``: rows of relations. ``relation``: these after dropout."""
+    """The factors of a formula. ``entity``: rows of known ends. ``values``: of relations. ``relation``: these after dropout."""
 
     entity: Tensor
     values: Tensor
@@ -190,7 +186,7 @@ class LinkPredictionModel(torch.nn.Module):
         ids, table = joined([self._relation_ids(rel, side) for side in sides]), self.relations.detach()
         if self._product and self._multiplies(ends):
             products = QueryProducts(self._product, entity.contiguous(), table, ids, turns=not self.reciprocal)
-            return _Asked(sides, ids, products.queries(len(sides)), products=products)
+            return _Asked(sides, ids, products.queries(len(sides)), products)
         values, entity = table[ids], entity.requires_grad_()
         relation = self._dropped(f"rel {sides[0]}", values).detach().requires_grad_()
         return _Asked(sides, ids, self._combine(entity, relation, sides), _MadeFrom(entity, values, relation))
@@ -214,10 +210,11 @@ class LinkPredictionModel(torch.nn.Module):
         The relations are regularized.
         """
         count, entities, relations = sum(len(each.sides) for each in asked), [], []
+        if isinstance(asked[0].made, QueryProducts):
+            return self._answer_products(asked[0], asked[0].made, grads)
         for each, d_query in zip(asked, grads.query.chunk(len(asked)), strict=True):
             made = each.made
-            if made is None:
-                return self._answer_products(each, grads)
+            assert isinstance(made, _MadeFrom)
             d_entity, d_relation = self._backward(each.query, (made.entity, made.relation), d_query)
             if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
                 d_relation = d_relation.clone()
@@ -232,10 +229,9 @@ class LinkPredictionModel(torch.nn.Module):
             d_end += d_positive
         return d_ends, joined(relations)
 
-    def _answer_products(self, asked: _Asked, grads: SideGrads) -> tuple[Tensor, Tensor]:
+    def _answer_products(self, asked: _Asked, products: QueryProducts, grads: SideGrads) -> tuple[Tensor, Tensor]:
         """Do what `_answer` does for products of all sides."""
-        assert asked.products is not None
-        d_ends, d_relations = asked.products.gradients(grads.query, grads.positive, len(asked.sides))
+        d_ends, d_relations = products.gradients(grads.query, grads.positive, len(asked.sides))
         if self.objective.n3_weight:
             self._regularize(self.relations.detach()[asked.ids], d_relations)
         return d_ends, d_relations

@@ -42,14 +42,15 @@ class QueryProducts:
         d_ends, d_relations = self.entity.new_empty((2 * edges, self.entity.shape[1])), torch.empty_like(d_query)
         if sides == 1:
             d_ends[edges:] = d_positive
-        for side in range(sides):
+        others = [each.numpy() for each in d_positive.chunk(2)[::-1]] if sides == 2 else [None]
+        for side, other in enumerate(others):
             rows = slice(side * edges, (side + 1) * edges)
             query_gradients(
                 self.factors,
                 self.turns and side == 1,
                 *self._factors(self.entity[rows], self.ids[rows]),
                 d_query[rows].numpy(),
-                d_positive.chunk(2)[1 - side].numpy() if sides == 2 else None,
+                other,
                 d_ends[rows].numpy(),
                 d_relations[rows].numpy(),
                 _threads(),
