@@ -219,8 +219,8 @@ void bind_score(nb::module_& m) {
           "(r, d), int64 (n,), float32 (n, d).",
           Release());
     m.def("query_gradients", &query_gradients, "factors"_a, "conjugate"_a, "entity"_a.noconvert(), "relations"_a.noconvert(),
-          "ids"_a.noconvert(), "grad"_a.noconvert(), "also"_a.none(), "d_entity"_a.noconvert(), "d_relation"_a.noconvert(),
-          "threads"_a = 0,
+          "ids"_a.noconvert(), "grad"_a.noconvert(), "also"_a.noconvert().none(), "d_entity"_a.noconvert(),
+          "d_relation"_a.noconvert(), "threads"_a = 0,
           "The gradients of both factors of `query_products`, a row for each query, from its own. `also`, if any, is added to "
           "d_entity. float32 (n, d) each.",
           Release());

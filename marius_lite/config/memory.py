@@ -46,8 +46,7 @@ SLICES_OF_THREAD, LEAST_SLICE = 4, 96
 """Parts that candidates are split into for each thread, where chunks are fewer than threads, and the fewest candidates of one:
 `slices_of_thread` and `least_slice` of csrc/score/shared_loss.cpp."""
 AMX_BLOCKS, AMX_TURN, AMX_SLICE = 16, 4, 1 << 22
-"""The same where tiles of AMX multiply: blocks that are scored together, those whose scores are in memory before they are shares,
-and bytes of a slice. `most_blocks`, `blocks_in_turn` and `slice_bytes` of csrc/score."""
+"""The same by tiles of AMX; blocks whose scores are not shares yet; bytes of a slice: `blocks_in_turn`, `slice_bytes` there."""
 DEVICE_TILE = 1 << 27
 """Numbers in a tile of scores on a device, at most. A GPU wants fewer and larger steps than a CPU: of 100 M scores, the products
 for the negatives' gradients take 1.0 ms of an H200 in four tiles, and 0.65 ms in one."""
@@ -179,9 +178,8 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
 def _native_bytes(shape: tuple[int, int, int], chunks: int, rounds: bool, threads: int) -> int:
     """Return the bytes that `csrc/score/shared_loss.cpp` needs beside a batch, in the way that needs most.
 
-    ``shape``: queries that share candidates, candidates, numbers of each. A way stores the scores of some blocks of queries, for
-    each thread or for slices of the candidates; where it ``rounds`` to bfloat16 also the rounded candidates, in two orders. By
-    tiles it stores their shares instead, in half the bytes, and the scores of a turn.
+    ``shape``: queries that share candidates, candidates, numbers of each. A way stores scores of some blocks of queries, for each
+    thread or for slices of candidates; where it ``rounds``, rounded candidates too, twice. Tiles: shares, half as large.
     """
     queries, count, dim = shape
     slices = 1 if chunks >= threads else min(-(-SLICES_OF_THREAD * threads // chunks), max(1, -(-count // LEAST_SLICE)))
@@ -193,8 +191,8 @@ def _native_bytes(shape: tuple[int, int, int], chunks: int, rounds: bool, thread
         most = SCORED_BLOCK * min(blocks, max(1, -(-queries // SCORED_BLOCK)))
         return min(most, max(SCORED_BLOCK, scores // (at_once * max(count, 1))))
 
-    def of_slices(number: int, queries: int) -> int:
-        return number * (12 * queries * packed + (1 << 13))
+    def of_slices(number: int, queried: int) -> int:
+        return number * (12 * queried * packed + (1 << 13))
 
     by_vectors = stored(SCORED_BLOCKS, STORED_SCORES)
     scores = by_vectors * max(count, 1)

@@ -16,6 +16,9 @@ PLACES = 4
 """Partitions that rows are read of: the training nodes, which are in the first ones, may be of another kind than others."""
 MOSTLY = 0.5
 """The share of zeros from which on numbers without a sign are counts."""
+ALIKE = 100.0
+"""How many times as large as usual the numbers of a column of counts are, at most, where they are not 0. Frequent words of long
+texts are 50 times as large as others."""
 LARGE = 10.0
 """The root mean square above which numbers are too large for a network as they are. It is about 1 where columns are
 standardised."""
@@ -30,7 +33,8 @@ class FeatureSample:
     """What a sample of features says. ``negative``: whether a number is below 0. ``zeros``: the share of numbers that are 0.
 
     ``size``: the root mean square of the numbers. ``sizes``: that of each column, (width,). ``means``, ``deviations``: the mean
-    and the standard deviation of each column; 1 for a column of one number.
+    and the standard deviation of each column; 1 for a column of one number. ``levels``: the mean of a column's numbers that are
+    not 0, where it has such.
     """
 
     negative: bool
@@ -39,11 +43,19 @@ class FeatureSample:
     sizes: Floats
     means: Floats
     deviations: Floats
+    levels: Floats
 
     @property
     def counts(self) -> bool:
-        """Whether rows are counts, or 0 and 1: what a row has of each word. Rows of long texts then have larger sums."""
-        return not self.negative and self.zeros >= MOSTLY
+        """Whether rows are counts, or 0 and 1: what a row has of each word. Rows of long texts then have larger sums.
+
+        Codes beside a column of amounts are none: their sums would be the amounts.
+        """
+        return not self.negative and self.zeros >= MOSTLY and not self._amounts
+
+    @property
+    def _amounts(self) -> bool:
+        return bool(self.levels.size and self.levels.max() > ALIKE * np.median(self.levels))
 
     @property
     def large(self) -> bool:
@@ -68,10 +80,12 @@ def sampled(features: Features) -> FeatureSample:
     values = np.concatenate(blocks).astype(np.float64)
     if not values.size:
         nothing, one = np.zeros(features.width, np.float32), np.ones(features.width, np.float32)
-        return FeatureSample(False, 0.0, 0.0, nothing, nothing, one)
+        return FeatureSample(False, 0.0, 0.0, nothing, nothing, one, nothing[:0])
     squares, means = np.square(values).mean(0), values.mean(0)
     deviations = values.std(0)
     # What is left of a column of one number is rounding.
     deviations[deviations <= 1e-6 * np.sqrt(squares)] = 1.0
-    columns = (part.astype(np.float32) for part in (np.sqrt(squares), means, deviations))
+    there = (values != 0).mean(0)
+    levels = means[there > 0] / there[there > 0]
+    columns = (part.astype(np.float32) for part in (np.sqrt(squares), means, deviations, levels))
     return FeatureSample(bool((values < 0).any()), float((values == 0).mean()), float(np.sqrt(squares.mean())), *columns)

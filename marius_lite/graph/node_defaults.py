@@ -59,7 +59,8 @@ def _say_few(dataset: Dataset, name: str) -> None:
 def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return settings for more than two hops, where linear models are clearly better with them. Hops have no weights then (SGC).
 
-    Nothing is returned where what is given might not fit them, and where nodes have several classes (see `Tried.several`).
+    There is no dropout: it would hide what is small in sums over many neighbours for hundreds of epochs. Nothing is returned
+    where what is given might not fit them, and where nodes have several classes (see `Tried.several`).
     """
     own = {"dropout", "normalize_features", "directions"}.issuperset(_given(over, "model")) and "method" not in _given(
         over, "training"
@@ -73,7 +74,8 @@ def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
         f"validation nodes right after {seen.hops} hops, and {near:.0%} after two; --set model.encoder=gcn takes GCN of two hops"
     )
     patience = [] if "early_stopping" in _given(over, "training") else [f"training.early_stopping={PATIENCE}"]
-    return ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise", *patience]
+    dropout = [] if "dropout" in _given(over, "model") else ["model.dropout=0"]
+    return ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise", *dropout, *patience]
 
 
 def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
@@ -194,5 +196,6 @@ def _epochs(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, Any]
     epochs = ceil(updates / batches)
     if epochs <= preset["training"]["epochs"]:
         return []
-    log.info(f"training.epochs={epochs}, because {nodes:,} training nodes are {batches} batches an epoch")
+    parts = "1 batch" if batches == 1 else f"{batches} batches"
+    log.info(f"training.epochs={epochs}, because {nodes:,} training nodes are {parts} an epoch")
     return [f"training.epochs={epochs}"]

@@ -20,7 +20,7 @@ from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.nn.gradients import gradients
 from marius_lite.nn.losses import LOSSES, Loss, Softmax
-from marius_lite.nn.query_products import QueryProducts
+from marius_lite.nn.query_products import MultipliedRows
 from marius_lite.nn.scoring import Compared, SideGrads, SideScoring, joined, scores
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.nn.similarities import SIMILARITIES
@@ -40,7 +40,7 @@ class _Asked:
     sides: tuple[int, ...]
     ids: Tensor
     query: Tensor
-    made: _MadeFrom | QueryProducts
+    made: _MadeFrom | MultipliedRows
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class LinkPredictionModel(torch.nn.Module):
         entity = ends[sides[0] * edges : (sides[-1] + 1) * edges].detach()
         ids, table = joined([self._relation_ids(rel, side) for side in sides]), self.relations.detach()
         if self._product and self._multiplies(ends):
-            products = QueryProducts(self._product, entity.contiguous(), table, ids, turns=not self.reciprocal)
+            products = MultipliedRows(self._product, entity.contiguous(), table, ids, turns=not self.reciprocal)
             return _Asked(sides, ids, products.queries(len(sides)), products)
         values, entity = table[ids], entity.requires_grad_()
         relation = self._dropped(f"rel {sides[0]}", values).detach().requires_grad_()
@@ -210,7 +210,7 @@ class LinkPredictionModel(torch.nn.Module):
         The relations are regularized.
         """
         count, entities, relations = sum(len(each.sides) for each in asked), [], []
-        if isinstance(asked[0].made, QueryProducts):
+        if isinstance(asked[0].made, MultipliedRows):
             return self._answer_products(asked[0], asked[0].made, grads)
         for each, d_query in zip(asked, grads.query.chunk(len(asked)), strict=True):
             made = each.made
@@ -229,7 +229,7 @@ class LinkPredictionModel(torch.nn.Module):
             d_end += d_positive
         return d_ends, joined(relations)
 
-    def _answer_products(self, asked: _Asked, products: QueryProducts, grads: SideGrads) -> tuple[Tensor, Tensor]:
+    def _answer_products(self, asked: _Asked, products: MultipliedRows, grads: SideGrads) -> tuple[Tensor, Tensor]:
         """Do what `_answer` does for products of all sides."""
         d_ends, d_relations = products.gradients(grads.query, grads.positive, len(asked.sides))
         if self.objective.n3_weight:

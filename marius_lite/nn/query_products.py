@@ -12,7 +12,7 @@ from marius_lite._native import query_gradients, query_products
 
 
 @dataclass(frozen=True, slots=True)
-class QueryProducts:
+class MultipliedRows:
     """The queries of n edges on each side. The bits are those of the decoder's own formula and of torch's gradients.
 
     ``factors``: whether rows have numbers or complex ones. ``entity``: (sides * n, dim), the known ends. ``relations``: the

@@ -41,3 +41,15 @@ def test_columns_of_one_number_are_divided_by_1_and_small_columns_beside_large_o
     assert found.uneven
     assert not found.large
     assert found.deviations[-1] == 1
+
+
+@pytest.mark.parametrize(("largest", "counts"), [(1, True), (50, True), (1000, False)])
+def test_codes_beside_a_column_of_amounts_are_no_counts(cli, tmp_path, largest, counts):
+    """A frequent word of long texts, which numbers 50 where it is, leaves rows counts."""
+    rng = np.random.default_rng(4)
+    np.save(tmp_path / "edges.npy", rng.integers(80, size=(300, 2)))
+    x = np.eye(16)[rng.integers(15, size=80)]
+    x[:, -1] = largest
+    np.save(tmp_path / "x.npy", x.astype(np.float32))
+    assert cli("preprocess", tmp_path / "edges.npy", "--output", tmp_path / "data", "--features", tmp_path / "x.npy") == 0
+    assert sampled(Dataset.open(tmp_path / "data").features).counts == counts

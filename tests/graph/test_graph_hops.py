@@ -63,6 +63,7 @@ def test_where_features_say_little_more_hops_are_better_and_chosen(made, caplog)
     with caplog.at_level(logging.INFO, "marius_lite"):
         config = config_for(dataset, None)
     assert (config.model.encoder, config.model.hops, config.training.method) == ("sgc", seen.hops, "layerwise")
+    assert config.model.dropout == 0
     assert f"right after {seen.hops} hops" in caplog.text
     for item in ("model.encoder=gcn", "sampling.fanouts=[5,5]", "training.method=sampled"):
         assert config_for(dataset, None, [item]).model.encoder == "gcn"

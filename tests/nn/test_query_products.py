@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from marius_lite._native import query_gradients, query_products
 from marius_lite.config.decoders import DECODERS
 from marius_lite.nn.decoders import EdgeContext, make_decoder
-from marius_lite.nn.query_products import QueryProducts
+from marius_lite.nn.query_products import MultipliedRows
 
 PRODUCTS = [name for name, entry in DECODERS.items() if entry.product]
 
@@ -33,7 +33,7 @@ def test_bits_are_those_of_the_formula(name, edges, half, relations, sides, reci
     ends, table = torch.randn(2 * edges, dim), torch.randn(relations, dim)
     ids = torch.randint(relations, (sides * edges,))
     d_query, d_positive = torch.randn(sides * edges, dim), torch.randn(sides * edges, dim)
-    products = QueryProducts(DECODERS[name].product, ends[: sides * edges], table, ids, turns=not reciprocal)
+    products = MultipliedRows(DECODERS[name].product, ends[: sides * edges], table, ids, turns=not reciprocal)
     queries = products.queries(sides)
     d_ends, d_relations = products.gradients(d_query, d_positive, sides)
     expected = torch.cat([torch.zeros_like(d_positive), d_positive])[-2 * edges :] if sides == 1 else d_positive.roll(edges, 0)
