@@ -69,13 +69,14 @@ def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
     if file != presets.PREFIX + "gcn" or seen.hops == 2 or not fits:
         return []
     far, near = seen.mixed[seen.hops - 1], seen.mixed[1]
+    dropout = [] if "dropout" in _given(over, "model") else ["model.dropout=0"]
+    settings = ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise", *dropout]
     log.info(
-        f"model.encoder=sgc, model.hops={seen.hops}, training.method=layerwise, because linear models tell {far:.0%} of the "
+        f"{', '.join(settings)}, because linear models tell {far:.0%} of the "
         f"validation nodes right after {seen.hops} hops, and {near:.0%} after two; --set model.encoder=gcn takes GCN of two hops"
     )
     patience = [] if "early_stopping" in _given(over, "training") else [f"training.early_stopping={PATIENCE}"]
-    dropout = [] if "dropout" in _given(over, "model") else ["model.dropout=0"]
-    return ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise", *dropout, *patience]
+    return [*settings, *patience]
 
 
 def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
