@@ -42,6 +42,8 @@ inline void weigh_rounded(const float* query, std::int64_t there, std::int64_t d
 // Scores (candidates, queries of a block) become shares twice: pairs of queries, (candidates, block / 2) words, which may lie where
 // the scores do, and pairs of candidates, (candidates / 2, block).
 struct RoundedShares {
+    static constexpr std::int64_t per_word = 2;
+
     template <class Share>
     static void shares(const float* scores, float* to, float* pairs, std::int64_t first, std::int64_t last, Share& share) {
         for (std::int64_t row = first; row < last; row += 2) {

@@ -18,22 +18,19 @@ std::int64_t tiles_of(std::int64_t count) { return (count + tile - 1) / tile; }
 // Words between two vectors of the same tiles: an odd number of cache lines, so that the vectors of a tile lie in different sets.
 std::int64_t apart(std::int64_t words) { return (tiles_of(words) | 1) * tile; }
 
-std::int64_t pairs_of_numbers(std::int64_t numbers) { return (numbers + 1) / 2; }
-
 // How the operands of one slice lie.
 struct Layout {
     std::int64_t rows, dim;
     std::int64_t row_tiles = tiles_of(rows), dim_tiles = tiles_of(dim);
-    std::int64_t over_dim = tiles_of(pairs_of_numbers(dim));  // tiles deep
-    std::int64_t over_rows = tiles_of(pairs_of_numbers(rows));
+    std::int64_t over_dim = tiles_of(words<RoundedShares>(dim));  // tiles deep
+    std::int64_t over_rows = tiles_of(words<RoundedShares>(rows));
     std::int64_t all_rows = 2 * over_rows * tile;  // with those beyond, which are zero
-    std::int64_t by_dim = apart(pairs_of_numbers(dim)), by_row = apart(pairs_of_numbers(rows)), weighted = apart(dim);  // apart
+    std::int64_t by_dim = apart(words<RoundedShares>(dim)), by_row = apart(words<RoundedShares>(rows)),
+                 weighted = apart(dim);                                                                              // apart
     std::int64_t shares = all_rows * tile, pairs = all_rows / 2 * block_queries, scores = all_rows * block_queries;  // of a block
     std::int64_t d_query = dim_tiles * tile * block_queries;
     std::int64_t packed = over_dim * tile * block_queries;
 };
-
-Layout layout_of(std::int64_t rows, std::int64_t dim) { return {rows, dim}; }
 
 // Candidates twice: (rows, pairs of numbers), and (numbers, pairs of rows). What is beyond them is zero.
 void pack_candidates(const Chunk& chunk, std::int64_t first, const Layout& at, const ScoreRoom& room) {
@@ -59,7 +56,7 @@ void set_zero(float* from, const float* to) {
 }
 
 void shares(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room) {
-    const Layout at = layout_of(last - first, chunk.dim);
+    const Layout at{last - first, chunk.dim};
     const Session session;
     if (group.first == 0) pack_candidates(chunk, first, at, room);
     const auto become_shares = block_shares_of<RoundedShares>(chunk.terms.loss);
@@ -83,7 +80,7 @@ void shares(const Chunk& chunk, const Group& group, std::int64_t first, std::int
             become_shares(chunk.terms, group.positive + query, from, to, pairs, at.rows, room.reference + query,
                           room.sum + query);
             set_zero(to + at.rows * tile, to + at.shares);
-            set_zero(pairs + pairs_of_numbers(at.rows) * block_queries, pairs + at.pairs);
+            set_zero(pairs + words<RoundedShares>(at.rows) * block_queries, pairs + at.pairs);
         }
         for (std::int64_t d = 0; d < at.dim_tiles; d += 2)
             for (std::int64_t block = turn; block < end; ++block) {
@@ -95,7 +92,7 @@ void shares(const Chunk& chunk, const Group& group, std::int64_t first, std::int
 }
 
 void add_tiled_queries(const Chunk& chunk, const Group& group, std::int64_t block, const ScoreRoom& room, float* d_query) {
-    add_block_of_queries(chunk, group, block, room.d_query + block * layout_of(0, chunk.dim).d_query, room.factor, d_query);
+    add_block_of_queries(chunk, group, block, room.d_query + block * Layout{0, chunk.dim}.d_query, room.factor, d_query);
 }
 
 // Rows and columns that are there of a block of sums are set or added to.
@@ -111,7 +108,7 @@ void put(const float* block, std::int64_t rows, std::int64_t columns, float* to,
 
 void gradients(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room,
                float* d_candidates, bool add) {
-    const Layout at = layout_of(last - first, chunk.dim);
+    const Layout at{last - first, chunk.dim};
     const std::int64_t dim = at.dim, of_block = block_queries / 2 * at.weighted;
     const Session session;
     for (std::int64_t block = 0; block < group.blocks; ++block) {
@@ -133,7 +130,7 @@ void gradients(const Chunk& chunk, const Group& group, std::int64_t first, std::
 }
 
 void pack(const Chunk& chunk, std::int64_t first, std::int64_t blocks, float* packed) {
-    const Layout at = layout_of(0, chunk.dim);
+    const Layout at{0, chunk.dim};
     for (std::int64_t block = 0; block < blocks; ++block) {
         const std::int64_t query = first + block * block_queries;
         pack_rounded_queries(chunk.query + query * chunk.dim, chunk.queries - query, chunk.dim, at.over_dim * tile,
@@ -141,10 +138,10 @@ void pack(const Chunk& chunk, std::int64_t first, std::int64_t blocks, float* pa
     }
 }
 
-std::int64_t packed_size(std::int64_t dim, std::int64_t blocks) { return blocks * layout_of(0, dim).packed; }
+std::int64_t packed_size(std::int64_t dim, std::int64_t blocks) { return blocks * Layout{0, dim}.packed; }
 
 ScoreRoomSizes room_sizes(std::int64_t candidates, std::int64_t dim, std::int64_t blocks) {
-    const Layout at = layout_of(candidates, dim);
+    const Layout at{candidates, dim};
     return {blocks * at.shares + blocks_in_turn * at.scores,
             blocks_in_turn * at.pairs,
             blocks * at.d_query,

@@ -6,8 +6,6 @@ namespace marius {
 namespace {
 
 struct Rounded : RoundedShares {
-    static constexpr std::int64_t per_word = 2;
-
     static Lanes add_product(Lanes sum, Lanes a, Lanes b) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
 
     // Twice: rows of pairs that follow each other in dim, and pairs of rows that follow each other.
