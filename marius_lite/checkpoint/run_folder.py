@@ -32,6 +32,7 @@ BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
     "negatives": {"balance": False},
     "init": {"hops": 0},
     "evaluation": {"calibrated": False},
+    "regularizer": {"eases": False},
     "sampling": {"scope": "resident", "lists": "memory", "edge_dropout": 0.0},
 }
 """Settings of runs that were started before the keys existed, by section."""

@@ -77,6 +77,10 @@ class State:
         best = BestCheckpoint(self.cursor.name, value) if value is not None and is_best else self.best
         return replace(self, evaluate=False, best=best)
 
+    def eased(self) -> State:
+        """Return the state with a regularizer that is one step weaker. Plateaus try a stronger one first from now on."""
+        return replace(self, weakened=self.weakened + 1, tries_first=-1)
+
     def measured(self, metric: str, value: float | None, patience: int = 0, weakens: bool = False, counts: bool = True) -> State:
         """Return the state after an evaluation, whether or not it has a checkpoint.
 

@@ -77,6 +77,11 @@ class RegularizerSection(Section):
         "third divided by it, or the other way round where dividing helped the last time. If neither makes evaluations better, "
         "`weight` goes back to what it was at the fifth, and the learning rates are lowered",
     )
+    eases: bool = Field(
+        True,
+        description="with `decay` below 1: `weight` is also multiplied by it where the regularizer makes relations vanish before "
+        "anything is learned",
+    )
 
     @property
     def is_on(self) -> bool:

@@ -16,6 +16,24 @@ def tried_when(plateaus: int) -> int:
     return (tried > 0) - (tried < 0)
 
 
+VANISHED = 0.1
+"""Largest number of relations below which scores hardly differ. Models that learn pass it in the first epochs."""
+GROWN_AFTER = 64
+"""Batches after which relations have grown that can, however small they are drawn. Where they did, 40 were enough."""
+
+
+def may_ease(config: Config, epochs: int, items: int, weakened: int) -> bool:
+    """Return whether the regularizer becomes a step weaker if relations have not grown after so many ``epochs``.
+
+    ``items``: edges of an epoch. ``weakened``: by how many steps it is weaker already. It is so at most every other epoch from
+    the warmup's first quarter on, because rows take that long to show what a weight does.
+    """
+    regularizer, first = config.regularizer, config.optimizer.schedule.warmup / 4
+    long_enough = epochs >= first and epochs * -(-items // config.training.batch_size) >= GROWN_AFTER
+    changes = regularizer.eases and regularizer.is_on and regularizer.decay < 1
+    return changes and long_enough and 2 * weakened <= epochs - first
+
+
 def is_last(config: Config, epoch: int) -> bool:
     """Return whether an epoch (from 0) is the last one."""
     return epoch + 1 == config.training.epochs

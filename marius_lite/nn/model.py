@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -114,6 +115,7 @@ class LinkPredictionModel(torch.nn.Module):
             self.decoder = kind(dim)
         self._weights = [weight for weight in self.decoder.parameters() if weight.requires_grad]
         self._draws = bool(self._weights or list(self.decoder.children()))
+        self._has_factors = DECODERS[decoder].product is not None
         self._product = None if self.objective.biases or self.objective.dropout else DECODERS[decoder].product
         self._workspace = Workspace()
         self._dropout = Dropout(self.objective.dropout, self._workspace) if self.objective.dropout else None
@@ -313,6 +315,10 @@ class LinkPredictionModel(torch.nn.Module):
     def relations_asked(self, rel: npt.NDArray[np.int64], sides: int) -> npt.NDArray[np.int64]:
         """Return the rows of the relation table in a batch's queries, (sides * n,), from the relations (n,) of its edges."""
         return np.concatenate([self._relation_ids(rel, side) for side in range(sides)])
+
+    def largest_factor(self) -> float:
+        """Return the largest number of a relation by which the decoder multiplies; infinity where it does something else."""
+        return float(self.relations.detach().abs().max()) if self._has_factors else math.inf
 
     def _by_relation(self, batch: DeviceBatch, asked: list[_Asked], rows: Tensor) -> Tensor:
         """Return the gradients (sides * n, relation_dim) of queries' relations, summed by relation: shaped like ``relations``.

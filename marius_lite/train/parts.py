@@ -24,6 +24,9 @@ class Regularized(Protocol):
 
     n3_share: float
 
+    def largest_factor(self) -> float:
+        """Return the largest number of a relation by which rows are multiplied."""
+
 
 @dataclass(frozen=True)
 class Parts:

@@ -17,7 +17,7 @@ from typing import Any
 from marius_lite import files
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.state import Cursor, State
-from marius_lite.config.schedule import checkpoint_due, evaluation_due, loads_pause
+from marius_lite.config.schedule import VANISHED, checkpoint_due, evaluation_due, loads_pause, may_ease
 from marius_lite.errors import NotFinite, RunError
 from marius_lite.log import log
 from marius_lite.nn.products import products_in
@@ -174,6 +174,7 @@ class Trainer:
         if saved and config.checkpoint.keep_best:
             self.state = before.ranked(metric, value)
         schedule, regularizer = config.optimizer.schedule, config.regularizer
+        self._ease()
         self.state = self.state.measured(
             metric,
             value,
@@ -184,6 +185,15 @@ class Trainer:
         if self.state.best != before.best and self.writes:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)
         self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done
+
+    def _ease(self) -> None:
+        """Make the regularizer weaker where it is so strong that the model cannot begin to learn."""
+        model, state, decay = self.parts.regularized, self.state, self.config.regularizer.decay
+        if model is None or not may_ease(self.config, state.cursor.epoch, self.parts.work.items, state.weakened):
+            return
+        if model.largest_factor() < VANISHED:
+            self.state = state.eased()
+            log.info("the regularizer lets no relation grow: from now on it is %g of what it was", decay)
 
     def _figures(self) -> dict[str, Any]:
         """Return the figures that the configuration asks for."""

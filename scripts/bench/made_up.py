@@ -56,6 +56,8 @@ OF_LINKS: dict[str, list[str]] = {
     "2 lanes": ["--set", "scale.ranks=2"],
     "sage": ["--set", "model.encoder=sage"],
     "sage, 4 resident": ["--set", "model.encoder=sage", *QUARTER],
+    "held": ["--set", "regularizer.eases=false"],
+    "dot": ["--set", "model.decoder=dot"],
 }
 OF_NODES: dict[str, list[str]] = {
     **RECIPES,

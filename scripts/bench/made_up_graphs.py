@@ -254,6 +254,28 @@ def followers(seed: int, nodes: int = 5000, groups: int = 60, edges: int = 50_00
     return Links(nodes, 1, dealt(pairs[pairs[:, 0] != pairs[:, 2]], rng))
 
 
+def noisy(seed: int, nodes: int = 2500, size: int = 25, noise: float = 0.7, skew: float = 0.0) -> Links:
+    """Groups of 25, six links a node. So many of the training edges, and none of the others, are between anybody.
+
+    ``skew``: exponent of the power law by which nodes have links; 0: all have as many.
+    """
+    rng = np.random.default_rng(seed)
+    of = rng.permutation(np.repeat(np.arange(nodes // size), size))
+    members = np.argsort(of, kind="stable").reshape(-1, size)
+    popular = (1 - rng.random(nodes)) ** (-1 / skew) if skew else np.ones(nodes)
+    source = drawn(popular, 6 * nodes, rng)
+    pairs = np.stack([source, 0 * source, in_group(members, of[source], rng)], 1)
+    train, valid, test = dealt(pairs[pairs[:, 0] != pairs[:, 2]], rng)
+    count = int(len(train) * noise / (1 - noise))
+    anybody = np.stack([drawn(popular, count, rng), np.zeros(count, int), drawn(popular, count, rng)], 1)
+    train = rng.permutation(np.concatenate([train, anybody[anybody[:, 0] != anybody[:, 2]]]))
+
+    def oracle(known: Array, _: Array, forward: bool) -> Array:
+        return (of[None] == of[known][:, None]) * (1.0 if forward else popular[None])
+
+    return Links(nodes, 1, [train, valid, test], oracle)
+
+
 LINKS: dict[str, Callable[[int], Links]] = {
     "knowledge": knowledge,
     "tiny": lambda seed: knowledge(seed, nodes=50, groups=10, edges=60),
@@ -269,4 +291,6 @@ LINKS: dict[str, Callable[[int], Links]] = {
     "repeated": repeated,
     "ancestors": ancestors,
     "followers": followers,
+    "noisy": noisy,
+    "noisy-popular": lambda seed: noisy(seed, skew=2.0),
 }

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import yaml
 import zarr
+from safetensors.torch import load_file
 
 from marius_lite.checkpoint.describe import describe_run
 from marius_lite.checkpoint.state import State
 from marius_lite.config.load import load
+from marius_lite.config.schedule import GROWN_AFTER, may_ease
 from marius_lite.errors import UserError
 from marius_lite.train.run import resume_run, train_run
 
@@ -91,6 +93,53 @@ def test_a_plateau_weakens_the_regularizer(tiny_dataset, tmp_path):
     (_, strong), (weakened, weak) = rows("strong"), rows("weak", "regularizer.decay=0.01")
     assert weakened > 0
     assert weak > 1.5 * strong
+
+
+STRANGLED = [
+    "regularizer.decay=0.01",
+    "regularizer.weight=3",
+    "optimizer.schedule.name=plateau",
+    "init.relations.scale=0.001",
+    "optimizer.schedule.warmup=2",
+    "training.batch_size=16",
+    "evaluation.every_epochs=1",
+]
+"""A regularizer that makes rows and relations vanish before anything is learned."""
+
+
+def test_a_regularizer_that_lets_nothing_grow_becomes_weaker(tiny_dataset, tmp_path):
+    """Also in a run that is resumed from before it did, with the same bits. Then relations grow."""
+    train_run(tiny_dataset, tmp_path / "run", load(sets=[*RECIPE, *STRANGLED, "checkpoint.keep=20"]))
+    shutil.copytree(tmp_path / "run", tmp_path / "other", symlinks=True)
+    expected = at_end(tmp_path / "run")
+    assert expected["weakened"] > 0
+    resume_run(tmp_path / "other", "1.0.0")
+    assert at_end(tmp_path / "other") == expected
+    train_run(tiny_dataset, tmp_path / "held", load(sets=[*RECIPE, *STRANGLED, "regularizer.eases=false"]))
+    assert at_end(tmp_path / "held")["weakened"] == 0
+    assert largest_relation(tmp_path / "run") > 3 * largest_relation(tmp_path / "held")
+
+
+def largest_relation(run):
+    return float(load_file(run / "checkpoints" / "5.0.0" / "dense.safetensors")["model.relations"].abs().max())
+
+
+@pytest.mark.parametrize(
+    ("sets", "expected"),
+    [
+        ([], [(4, 0), (6, 1), (7, 1), (8, 2)]),
+        (["optimizer.schedule.warmup=0"], [(4, 0), (4, 1), (4, 2), (6, 1), (6, 2), (7, 1), (7, 2), (8, 2)]),
+        (["regularizer.decay=1", "optimizer.schedule.name=constant"], []),
+        (["regularizer.weight=0"], []),
+        (["regularizer.eases=false"], []),
+        (["training.batch_size=1000000"], []),
+    ],
+)
+def test_a_regularizer_eases_every_other_epoch_once_relations_have_had_time(sets, expected):
+    config = load(sets=["regularizer.name=n3", *STRANGLED[:3], "optimizer.schedule.warmup=16", "training.batch_size=1000", *sets])
+    items = GROWN_AFTER * 1000 // 4
+    places = [(1, 0), (3, 0), (4, 0), (4, 1), (4, 2), (6, 1), (6, 2), (7, 1), (7, 2), (8, 2)]
+    assert [place for place in places if may_ease(config, place[0], items, place[1])] == expected
 
 
 def test_rates_drop_at_once_where_there_is_no_regularizer_to_change(tiny_dataset, tmp_path):
