@@ -91,8 +91,8 @@ class ModelSection(Section):
         "auto",
         description="the weight of an edge that counts as one neighbour (gcn, sage, sgc, sign): weights are divided by it, sage "
         "takes the mean of neighbours by them, and gcn also sums them where it counts edges, as for a node itself, which counts "
-        "one. 0: all edges count alike. auto: the mean weight, where edges have weights of 0 or more and classes of nodes are "
-        "learned; else 0",
+        "one. Weights below 0 count 0. 0: all edges count alike. auto: the mean weight, where edges have weights, a quarter of "
+        "them or more above 0 if any are below, and classes of nodes are learned; else 0",
     )
     norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
     residual: bool = Field(False, description="add a layer's input to its output; it is projected where the widths differ")

@@ -38,6 +38,13 @@ def checksum_columns(has_weights: bool) -> int:
     return len(ARRAYS) if has_weights else len(ARRAYS) - 1
 
 
+def as_factors(weights: npt.NDArray[np.float32], unit: float) -> npt.NDArray[np.float32]:
+    """Turn weights, where they are, into what neighbours count: weights divided by ``unit``, and 0 for those below 0."""
+    np.maximum(weights, 0, out=weights)
+    weights /= np.float32(unit)
+    return weights
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionLists:
     """The in-edges of one partition's nodes.
@@ -97,7 +104,7 @@ class Adjacency:
         return Adjacency(self.folder, self._stored, 1 + self.has_relations, self.has_weights, self._checked, as_written=True)
 
     def weighing(self, unit: float) -> Adjacency:
-        """Return the same lists with weights divided by ``unit`` as factors, and without relations."""
+        """Return the same lists with weights divided by ``unit`` as factors, 0 for those below 0, and without relations."""
         other = copy.copy(self)
         other.unit = unit
         return other
@@ -181,10 +188,10 @@ class Adjacency:
         return PartitionLists(found["indptr"], found["sources"], found.get("rel"), found.get("weight"))
 
     def _factors(self, k: int, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Divide weights by the unit, where they are. Raises UserError for one below 0, or above all numbers."""
-        self.require_weights(k, weights, "model.weight_unit", "0, so that all edges count alike,")
-        weights /= np.float32(self.unit)
-        return weights
+        """Divide weights by the unit, where they are. Those below 0 become 0. Raises UserError for one that is not finite."""
+        factors = as_factors(weights, self.unit)
+        self.require_weights(k, factors, "model.weight_unit", "0, so that all edges count alike,")
+        return factors
 
     def require_weights(self, k: int, weights: npt.NDArray[np.float32], key: str, off: str) -> None:
         """Raise UserError unless the weights of partition k's edges are what ``key`` takes, which ``off`` turns off."""

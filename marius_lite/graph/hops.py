@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.graph.adjacency import sums_by_list
+from marius_lite.graph.adjacency import as_factors, sums_by_list
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.node_columns import Labels
 
@@ -300,7 +300,8 @@ def _lists(dataset: Dataset, unit: float | None = None) -> _Lists:
     indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts]))])
     rel = None if parts[0].rel is None else np.concatenate([part.rel for part in parts if part.rel is not None])
     weights = [part.weights for part in parts if part.weights is not None]
-    return _Lists(indptr, np.concatenate([part.sources for part in parts]), rel, np.concatenate(weights) / unit if unit else None)
+    factors = as_factors(np.concatenate(weights), unit) if unit else None
+    return _Lists(indptr, np.concatenate([part.sources for part in parts]), rel, factors)
 
 
 def _rows(dataset: Dataset) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from marius_lite.config import lanes
-from marius_lite.config.edge_weights import weighs
+from marius_lite.config.edge_weights import WEIGHING, may_weigh, weighs
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.graph.manifest import Manifest
@@ -13,9 +13,7 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
     """Return the parts of the dataset that the run does not use, one line each."""
     carried = manifest.edge_columns or ()
     said = {
-        "edges have weights, which this run does not use (gcn, sage, sgc and sign do: `model.weight_unit`)": "weight" in carried
-        and not config.sampling.weighted
-        and not weighs(config),
+        _unused_weights(config): "weight" in carried and not config.sampling.weighted and not weighs(config),
         "edges have times, which training does not use": "time" in carried,
         "nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`)": manifest.features
         is not None
@@ -36,6 +34,15 @@ def doubtful(manifest: Manifest, config: Config) -> list[str]:
         *_apart(manifest, config),
         *lanes.doubtful(config, manifest.partitions),
     ]
+
+
+def _unused_weights(config: Config) -> str:
+    """Return the remark that the edges' weights are not used, with what would use them."""
+    if may_weigh(config):
+        return "edges have weights, but all edges count alike (`model.weight_unit` is 0)"
+    nodes = planning_of(config).unit == "nodes"
+    why = f"{', '.join(WEIGHING)} do: `model.weight_unit`" if nodes else "all training edges count alike"
+    return f"edges have weights, which this run does not use ({why})"
 
 
 def _apart(manifest: Manifest, config: Config) -> list[str]:

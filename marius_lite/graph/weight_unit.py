@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from marius_lite.config.edge_weights import may_weigh
@@ -12,6 +14,32 @@ from marius_lite.log import log
 
 EDGES_READ = 1 << 24
 """Partitions are read until so many edges were: enough for a mean."""
+LEAST_ABOVE = 0.25
+"""Share of edges of weights above 0 from which on weights are taken for how near nodes are, where others are below 0."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What edges' weights are like. ``mean``: where those below 0 count 0. ``above``: the share of those above 0."""
+
+    least: float
+    most: float
+    mean: float
+    above: float
+
+    @property
+    def unit(self) -> float | None:
+        """The weight that counts as one neighbour: the mean, as float32. None where all edges should count alike."""
+        return None if self.useless else self.mean
+
+    @property
+    def useless(self) -> str:
+        """Why all edges should count alike; empty where they need not."""
+        if self.least == self.most:
+            return f"all are {self.most:g}"
+        if not 0 < self.mean < np.inf or (self.least < 0 and self.above < LEAST_ABOVE):
+            return f"{self.above:.0%} are above 0 (from {self.least:g} to {self.most:g})"
+        return ""
 
 
 def with_unit(dataset: Dataset, config: Config) -> Config:
@@ -20,31 +48,32 @@ def with_unit(dataset: Dataset, config: Config) -> Config:
         return config
     unit, lists = 0.0, dataset.adjacency
     if lists is not None and lists.has_weights and may_weigh(config):
-        unit = mean_weight(lists) or 0.0
+        weights = weights_of(lists)
+        unit = weights.unit or 0.0
+        below = f", and those below 0 (down to {weights.least:g}) count 0" if weights.least < 0 else ""
         if unit:
             log.info(
-                f"model.weight_unit={unit:g}, because edges have weights, whose mean it is: neighbours count by them; "
+                f"model.weight_unit={unit:g}, because edges have weights, whose mean it is: neighbours count by them{below}; "
                 "--set model.weight_unit=0 lets all count alike"
             )
         else:
-            log.info("all edges count alike: their weights are all the same, or some are below 0 or not finite")
+            log.info(f"all edges count alike, whatever their weights: {weights.useless}")
     return config.model_copy(update={"model": config.model.model_copy(update={"weight_unit": unit})})
 
 
-def mean_weight(lists: Adjacency) -> float | None:
-    """Return the mean weight of edges, as float32. None where all are the same, or some are below 0 or not finite.
-
-    Of large graphs some partitions are read, at even distances.
-    """
+def weights_of(lists: Adjacency) -> Weights:
+    """Return what the weights of edges are like. Of large graphs some partitions are read, at even distances."""
     partitions = lists.partitioning.partitions
     every = max(1, -(-int(lists.starts[-1]) // EDGES_READ))
-    total, edges, least, most = 0.0, 0, np.inf, -np.inf
+    total, edges, above, least, most = 0.0, 0, 0, np.inf, -np.inf
     for k in range(0, partitions, min(every, partitions)):
         weights = lists.read(k, weights=True, relations=False).weights
         assert weights is not None
         if len(weights):  # NaN stays NaN
             least, most = np.minimum(least, weights.min()), np.maximum(most, weights.max())
-        total += float(weights.sum(dtype=np.float64))
+        counted = np.maximum(weights, 0)
+        total += float(counted.sum(dtype=np.float64))
+        above += int(np.count_nonzero(counted))
         edges += len(weights)
     mean = float(np.float32(total / max(1, edges)))
-    return mean if 0 <= least < most < np.inf and mean > 0 else None
+    return Weights(float(least), float(most), mean, above / max(1, edges))

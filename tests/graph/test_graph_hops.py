@@ -11,7 +11,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.node_defaults import more_hops
-from marius_lite.graph.weight_unit import mean_weight, with_unit
+from marius_lite.graph.weight_unit import weights_of, with_unit
 
 NODES, CLASSES = 800, 4
 SPLITS = {"train": slice(0, 200), "valid": slice(200, 600)}
@@ -169,7 +169,7 @@ def test_weights_count_unless_all_edges_alike_say_more(made, caplog):
     heavy = made(
         0.5, [0], weigh=lambda alike, rng: np.where(alike, rng.uniform(3, 10, len(alike)), rng.uniform(0, 1, len(alike)))
     )
-    unit = mean_weight(heavy.adjacency)
+    unit = weights_of(heavy.adjacency).unit
     seen = tried(heavy, directions=["in"], unit=unit)
     assert seen.best > seen.unweighted
     assert not seen.better_unweighted
@@ -180,7 +180,7 @@ def test_weights_count_unless_all_edges_alike_say_more(made, caplog):
 def test_distances_do_not_count(made, caplog):
     caplog.set_level(logging.INFO, "marius_lite")
     far = made(0.5, [0], weigh=lambda alike, rng: rng.uniform(1, 2, len(alike)) * np.where(alike, 1, 100))
-    assert tried(far, directions=["in"], unit=mean_weight(far.adjacency)).better_unweighted
+    assert tried(far, directions=["in"], unit=weights_of(far.adjacency).unit).better_unweighted
     assert config_for(far, None).model.weight_unit == 0
     assert "model.weight_unit=0, because linear models tell" in caplog.text
     assert config_for(far, None, ["model.weight_unit=3"]).model.weight_unit == 3
