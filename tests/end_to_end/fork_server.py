@@ -25,9 +25,14 @@ import marius_lite.graph.verify
 import marius_lite.predict.links
 import marius_lite.predict.nodes
 import marius_lite.preprocess.build
+import marius_lite.report.trace
 import marius_lite.tasks.evaluate_run
+import marius_lite.tasks.link_prediction
+import marius_lite.tasks.node_classification
+import marius_lite.tasks.opened_links
 import marius_lite.train.run
 from marius_lite.cli import main
+from marius_lite.nn.products import fastest_library
 from marius_lite.preprocess.readers.detect import formats
 
 if find_spec("torch_geometric"):  # a second of every run through an encoder
@@ -38,6 +43,7 @@ def serve(path: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
     main.app()  # imports every command's module; what these import when they run is imported above
     formats()  # imports what reads files of edges
+    fastest_library()  # times products, on the only thread there is: no fork times them again
     gc.freeze()  # forks share these pages for good
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(path)

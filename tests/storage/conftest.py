@@ -1,3 +1,3 @@
 """The storage tests' view of tests/faults.py."""
 
-from faults import fault_library, faults  # noqa: F401
+from faults import fault_library, fault_server, faults, forked_faults  # noqa: F401

@@ -199,14 +199,14 @@ assert np.array_equal(out, data)
     ],
     ids=lambda fault: " ".join(f"{k}={v}" for k, v in fault.items()),
 )
-def test_interrupted_and_short_transfers_are_resumed(faults, tmp_path, fault, direct):
+def test_interrupted_and_short_transfers_are_resumed(forked_faults, tmp_path, fault, direct):
     refused = not direct and "EINVAL" in fault.get("FAIL", "")  # only direct I/O has a way out of EINVAL
-    done = faults.run(TRANSFER.format(path=str(tmp_path / "file"), direct=direct), **fault)
+    done = forked_faults.run(TRANSFER.format(path=str(tmp_path / "file"), direct=direct), **fault)
     assert (done.returncode != 0) == refused, done.stderr
 
 
-def test_an_error_names_file_offset_and_reason(faults, tmp_path):
-    done = faults.run(TRANSFER.format(path=str(tmp_path / "file"), direct=True), FAIL="pwrite:file:1+:EIO")
+def test_an_error_names_file_offset_and_reason(forked_faults, tmp_path):
+    done = forked_faults.run(TRANSFER.format(path=str(tmp_path / "file"), direct=True), FAIL="pwrite:file:1+:EIO")
     assert "OSError: [Errno 5] write of" in done.stderr
     assert "at offset" in done.stderr
     assert str(tmp_path / ".file.tmp") in done.stderr

@@ -42,9 +42,9 @@ def output(done):
     return json.loads(done.stdout)
 
 
-def test_prefetch_goes_on_while_the_caller_works(faults, program):
+def test_prefetch_goes_on_while_the_caller_works(forked_faults, program):
     first, second, after = output(
-        faults.run(
+        forked_faults.run(
             program("""
 with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     first = spent(lambda: buffer.enter([0], [1]))
@@ -61,9 +61,9 @@ with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     assert after > 0.6  # this one nobody announced
 
 
-def test_an_eviction_waits_for_nothing_and_its_slot_goes_to_the_next_load(faults, program):
+def test_an_eviction_waits_for_nothing_and_its_slot_goes_to_the_next_load(forked_faults, program):
     enters, states, value = output(
-        faults.run(
+        forked_faults.run(
             program("""
 with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     buffer.enter([0, 1])
@@ -82,10 +82,10 @@ with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     assert value == 5
 
 
-def test_nothing_drains_globally(faults, program):
+def test_nothing_drains_globally(forked_faults, program):
     """A step that needs only the free slot does not wait for the slow write of another partition."""
     enters, state = output(
-        faults.run(
+        forked_faults.run(
             program("""
 with PartitionBuffer(table, 3, direct=DIRECT) as buffer:
     buffer.enter([0, 1])
@@ -100,9 +100,9 @@ with PartitionBuffer(table, 3, direct=DIRECT) as buffer:
     assert state == "writing"
 
 
-def test_a_partition_being_written_and_wanted_again_is_kept(faults, program):
+def test_a_partition_being_written_and_wanted_again_is_kept(forked_faults, program):
     states, loads, values = output(
-        faults.run(
+        forked_faults.run(
             program("""
 with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     buffer.enter([0, 1])
@@ -132,9 +132,9 @@ fill(buffer, 0, 5)
 
 
 @pytest.mark.parametrize("op", ["pwrite", "rename", "create"])
-def test_a_failed_eviction_keeps_the_data_and_is_told_at_the_next_call(faults, program, tmp_path, op):
+def test_a_failed_eviction_keeps_the_data_and_is_told_at_the_next_call(forked_faults, program, tmp_path, op):
     told, states, left = output(
-        faults.run(
+        forked_faults.run(
             program(
                 FULL
                 + """
@@ -160,9 +160,9 @@ print(json.dumps([told, states, left]))
 
 
 @pytest.mark.parametrize("last", ["buffer.enter([1, 2])", "buffer.enter([2, 3], [1])", "buffer.flush()", "buffer.adopt(3)"])
-def test_a_disk_that_stays_full_neither_hangs_nor_loses(faults, program, last):
+def test_a_disk_that_stays_full_neither_hangs_nor_loses(forked_faults, program, last):
     told, state, value = output(
-        faults.run(
+        forked_faults.run(
             program(
                 FULL
                 + f"""
@@ -183,9 +183,9 @@ print(json.dumps([told, state, value]))
     assert (state, value) == ("dirty", 5)
 
 
-def test_close_tells_of_a_write_that_failed_unseen(faults, program):
+def test_close_tells_of_a_write_that_failed_unseen(forked_faults, program):
     told = output(
-        faults.run(
+        forked_faults.run(
             program(
                 FULL
                 + """
@@ -202,9 +202,9 @@ print(json.dumps(told))
     assert "write of" in told[0]
 
 
-def test_close_gives_up_loads_but_finishes_writes(faults, program):
+def test_close_gives_up_loads_but_finishes_writes(forked_faults, program):
     seconds, value = output(
-        faults.run(
+        forked_faults.run(
             program(
                 FULL
                 + """
@@ -220,9 +220,9 @@ print(json.dumps([seconds, float(table.read_rows(0, [0])[0, 0])]))
     assert value == 5
 
 
-def test_a_failed_prefetch_is_told_and_can_be_repeated(faults, program):
+def test_a_failed_prefetch_is_told_and_can_be_repeated(forked_faults, program):
     told, states = output(
-        faults.run(
+        forked_faults.run(
             program("""
 told = []
 with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
@@ -245,7 +245,7 @@ with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     assert states == ["on_disk", "resident"]
 
 
-def test_reads_and_writes_interrupted_or_short_are_resumed(faults, program):
+def test_reads_and_writes_interrupted_or_short_are_resumed(forked_faults, program):
     body = """
 with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     buffer.enter([0])
@@ -255,12 +255,12 @@ with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     buffer.enter([0])
     print(json.dumps(kept(0).min()))
 """
-    assert output(faults.run(program(body), SHORT="pread,pwrite:/c/0/:1+")) == 5
+    assert output(forked_faults.run(program(body), SHORT="pread,pwrite:/c/0/:1+")) == 5
 
 
 @pytest.mark.parametrize("op", ["create", "pwrite", "ftruncate", "rename"])
-def test_killed_at_any_moment_the_file_is_the_old_or_the_new(faults, program, tmp_path, op):
-    done = faults.run(
+def test_killed_at_any_moment_the_file_is_the_old_or_the_new(forked_faults, program, tmp_path, op):
+    done = forked_faults.run(
         program("""
 buffer = PartitionBuffer(table, 1, direct=DIRECT)
 for value in range(1, 4):
@@ -276,8 +276,8 @@ for value in range(1, 4):
     assert set(values) == {1.0}
 
 
-def test_writes_go_beside_and_rename_without_syncs(faults, program, tmp_path):
-    calls = faults.trace(
+def test_writes_go_beside_and_rename_without_syncs(forked_faults, program, tmp_path):
+    calls = forked_faults.trace(
         program("""
 with PartitionBuffer(table, 1, direct=DIRECT) as buffer:
     buffer.enter([0])
@@ -294,9 +294,9 @@ with PartitionBuffer(table, 1, direct=DIRECT) as buffer:
     assert calls[-1].other == f"{folder}/0"
 
 
-def test_where_direct_io_is_refused_the_buffer_falls_back(faults, program):
+def test_where_direct_io_is_refused_the_buffer_falls_back(forked_faults, program):
     used, value = output(
-        faults.run(
+        forked_faults.run(
             program("""
 with PartitionBuffer(table, 1, direct=True) as buffer:
     buffer.enter([0])
