@@ -26,18 +26,29 @@ LINE = (
 )
 
 
-def command(dataset, run, *more):
-    sets = [part for item in SETTINGS for part in ("--set", item)]
-    return [sys.executable, "-c", "from marius_lite.cli.main import main; main()", "train", dataset, "--run", run, *sets, *more]
+def arguments(dataset, run, *more):
+    return ["train", str(dataset), "--run", str(run), *(part for item in SETTINGS for part in ("--set", item)), *more]
 
 
-def told(dataset, run, *more):
-    done = subprocess.run(command(dataset, run, *more), capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["epochs"] == 3 if "--json" in more else "epochs" in done.stdout
-    return done.stderr.splitlines()
+def command(dataset, run):
+    return [sys.executable, "-c", "from marius_lite.cli.main import main; main()", *arguments(dataset, run)]
 
 
-def test_without_a_terminal_each_epoch_is_one_line_with_its_validation(tiny_dataset, tmp_path):
+@pytest.fixture
+def told(cli, capfd):
+    """Trains in this process: the lines on standard error, which is no terminal."""
+
+    def told(dataset, run, *more):
+        capfd.readouterr()
+        assert cli(*arguments(dataset, run, *more)) == 0
+        out, err = capfd.readouterr()
+        assert json.loads(out)["epochs"] == 3 if "--json" in more else "epochs" in out
+        return err.splitlines()
+
+    return told
+
+
+def test_without_a_terminal_each_epoch_is_one_line_with_its_validation(told, tiny_dataset, tmp_path):
     preset, first, *epochs = told(tiny_dataset, tmp_path / "run", "--set", "evaluation.every_epochs=2", "--json")
     assert preset.startswith("settings of preset:kg-small (3 relations; 300 nodes")
     assert first.startswith(f"training on {tiny_dataset}: 300 nodes, ")
@@ -51,7 +62,7 @@ def test_without_a_terminal_each_epoch_is_one_line_with_its_validation(tiny_data
 
 
 @pytest.mark.parametrize(("option", "lines"), [("--quiet", 0), ("--verbose", 2 + 3 + 3)])
-def test_less_and_more(tiny_dataset, tmp_path, option, lines):
+def test_less_and_more(told, tiny_dataset, tmp_path, option, lines):
     assert len(told(tiny_dataset, tmp_path / "run", option)) == lines  # everything is resident: one step an epoch
 
 

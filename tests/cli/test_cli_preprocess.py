@@ -3,17 +3,38 @@
 import json
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
-
-COMMAND = [sys.executable, "-c", "from marius_lite.cli.main import main; main()"]
-
-
-def run(*arguments):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True)
+import pytest
 
 
-def test_preprocess_then_info(tmp_path):
+@pytest.fixture
+def run(cli, capfd):
+    """Runs a command in this process: its exit code and what it printed."""
+
+    def run(*arguments):
+        capfd.readouterr()
+        code = cli(*arguments)
+        return Done(code, *capfd.readouterr())
+
+    return run
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def test_a_process_prints_what_the_command_does_here(run, tiny_dataset, tmp_path):
+    for arguments in (("info", tiny_dataset, "--json"), ("info", tmp_path)):
+        command = [sys.executable, "-c", "from marius_lite.cli.main import main; main()", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == run(*arguments)
+
+
+def test_preprocess_then_info(run, tmp_path):
     (tmp_path / "e.tsv").write_text("a\tr\tb\nb\tr\tc\n")
     made = run("preprocess", tmp_path / "e.tsv", "--output", tmp_path / "d", "--undirected", "--json")
     assert made.returncode == 0, made.stderr
@@ -25,7 +46,7 @@ def test_preprocess_then_info(tmp_path):
     assert "fingerprint" in run("info", tmp_path / "d").stdout
 
 
-def test_features_from_the_command_line(tmp_path):
+def test_features_from_the_command_line(run, tmp_path):
     (tmp_path / "e.tsv").write_text("a\tb\nb\tc\n")
     (tmp_path / "ids.txt").write_text("c\nb\na\nalone\n")
     np.save(tmp_path / "x.npy", np.arange(8.0).reshape(4, 2))
@@ -42,7 +63,7 @@ def test_features_from_the_command_line(tmp_path):
     assert "width 2, dtype float32" in run("info", tmp_path / "d").stdout
 
 
-def test_wrong_input_is_exit_2_with_one_line(tmp_path):
+def test_wrong_input_is_exit_2_with_one_line(run, tmp_path):
     (tmp_path / "e.tsv").write_text("a\tr\tb\nb\tr\n")
     for arguments in [("preprocess", tmp_path / "e.tsv", "--output", tmp_path / "d"), ("info", tmp_path)]:
         found = run(*arguments)
@@ -54,7 +75,7 @@ def test_wrong_input_is_exit_2_with_one_line(tmp_path):
     assert not (tmp_path / "d").exists()
 
 
-def test_labels_from_the_command_line(tmp_path):
+def test_labels_from_the_command_line(run, tmp_path):
     np.save(tmp_path / "e.npy", np.random.default_rng(0).integers(0, 9, (30, 2)))
     np.save(tmp_path / "y.npy", np.arange(9) % 3)
     for name, ids in {"train": "0\n1\n2\n3\n", "valid": "4\n", "test": "5\n6\n"}.items():
@@ -80,7 +101,7 @@ def test_labels_from_the_command_line(tmp_path):
     assert "node split" in run("info", tmp_path / "d").stdout.replace("_", " ")
 
 
-def test_partitioner_from_the_command_line(tmp_path):
+def test_partitioner_from_the_command_line(run, tmp_path):
     (tmp_path / "e.tsv").write_text("a\tb\nb\tc\nd\te\ne\tf\n")
     options = [tmp_path / "e.tsv", "--output", tmp_path / "d", "--partitions", "2"]
     found = run("preprocess", *options, "--partitioner", "spectral")
