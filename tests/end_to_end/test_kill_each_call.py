@@ -9,8 +9,9 @@ from faults import Faults
 from whole_runs import EACH_BATCH
 
 CHANGES = "rename,link,symlink,write,pwrite,ftruncate,create,mkdir,unlink,rmdir,fsync"
-TRIED = {"unlink": 6, "rmdir": 6}
-"""One in so many of the calls that come in long series, one for each partition, when old folders are removed."""
+TRIED = {"unlink": 6, "rmdir": 6, "fsync": 6}
+"""One in so many of the calls that come in long series: one for each partition, when old folders are removed; and of syncs, in
+front of which all is as after the call before them."""
 PARTS = 6
 
 

@@ -23,6 +23,20 @@ def run(finished, tmp_path):
     return shutil.copytree(finished, tmp_path / "run", symlinks=True)
 
 
+@pytest.fixture(scope="module")
+def three_epochs(program, tmp_path_factory):
+    """What a run amounts to that had three epochs from the start."""
+    return program.finish(tmp_path_factory.mktemp("three") / "run", "--set", "training.epochs=3")
+
+
+@pytest.fixture(scope="module")
+def with_all_kept(program, expected_by_batch, tmp_path_factory):
+    """A finished run that has the checkpoints after each of its batches."""
+    run = tmp_path_factory.mktemp("kept") / "run"
+    assert differences(program.finish(run, *EACH_BATCH, "--set", "checkpoint.keep=100"), expected_by_batch) == []
+    return run
+
+
 def refused(result, *said):
     code, told = result
     assert code == 2, told
@@ -80,18 +94,16 @@ def test_resuming_a_finished_run_says_so_and_changes_nothing(program, run, expec
     assert differences(outcome(run), expected) == []
 
 
-def test_more_epochs_equal_a_run_that_had_them_from_the_start(program, run, tmp_path):
-    whole = program.finish(tmp_path / "whole", "--set", "training.epochs=3")
+def test_more_epochs_equal_a_run_that_had_them_from_the_start(program, run, three_epochs):
     code, told = program.resume(run, "--set", "training.epochs=3")
     assert code == 0, told
-    assert differences(outcome(run), whole) == []
+    assert differences(outcome(run), three_epochs) == []
     assert "finished" in program.resume(run)[1]  # the change is remembered
 
 
-def test_a_changed_number_of_epochs_survives_a_kill(program, run, tmp_path):
-    whole = program.finish(tmp_path / "whole", "--set", "training.epochs=3")
+def test_a_changed_number_of_epochs_survives_a_kill(program, run, three_epochs):
     assert program.resume(run, "--set", "training.epochs=3", KILL="rename:/checkpoints/3.0.0:1")[0] == -signal.SIGKILL
-    assert differences(program.finish(run), whole) == []
+    assert differences(program.finish(run), three_epochs) == []
 
 
 @pytest.mark.parametrize(
@@ -131,10 +143,9 @@ def test_going_back_makes_the_same_again(program, expected, run):
         "symlink:/checkpoints/:2",
     ],
 )
-def test_killed_after_going_back_it_goes_on_from_there(program, expected_by_batch, tmp_path, moment):
+def test_killed_after_going_back_it_goes_on_from_there(program, with_all_kept, expected_by_batch, tmp_path, moment):
     """At once it is the older checkpoint that counts, not the later ones that still stand."""
-    run = tmp_path / "run"
-    assert differences(program.finish(run, *EACH_BATCH, "--set", "checkpoint.keep=100"), expected_by_batch) == []
+    run = shutil.copytree(with_all_kept, tmp_path / "run", symlinks=True)
     old = sorted(path.parent.name for path in run.glob("checkpoints/0.*/state.json"))[2]
     assert program.resume(run, "--checkpoint", old, KILL=moment)[0] == -signal.SIGKILL
     latest = os.readlink(run / "checkpoints" / "latest")
