@@ -38,6 +38,8 @@ from marius_lite.preprocess.readers.detect import formats
 if find_spec("torch_geometric"):  # a second of every run through an encoder
     import torch_geometric.nn
 
+    torch_geometric.nn.SAGEConv(1, 1)  # the first one makes code from a template
+
 
 def serve(path: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer

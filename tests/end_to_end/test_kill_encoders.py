@@ -51,9 +51,7 @@ FURTHER = ("several classes a node",)
 KILLS = 3
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param(name, marks=[pytest.mark.slow] if name in FURTHER else []) for name in RUNS]
-)
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=[pytest.mark.slow] if name in FURTHER else []) for name in RUNS])
 def encoding(program, tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("encoding")
     write, config = RUNS[request.param]

@@ -63,7 +63,7 @@ def test_many_strings(many_strings, tmp_path):
     assert peak(many_strings, "--output", tmp_path / "d", "--undirected") < MEMORY + BESIDE
 
 
-@pytest.mark.parametrize(("partitions", "lists"), [(1, "none"), (256, "none"), (1024, "in")])
+@pytest.mark.parametrize(("partitions", "lists"), [(1, "none"), pytest.param(256, "none", marks=pytest.mark.slow), (1024, "in")])
 def test_a_star(star, tmp_path, partitions, lists):
     options = ["--partitions", partitions, "--undirected", "--adjacency", lists]
     assert peak(star, "--output", tmp_path / "d", *options) < MEMORY + BESIDE
@@ -93,7 +93,7 @@ def test_types_of_many_nodes(many_strings, tmp_path):
     assert json.loads((tmp_path / "d/report.json").read_text())["node_types"] == {"authors": 2_000_000, "reviews": 1_000_000}
 
 
-@pytest.mark.parametrize("line", [b"# " + b"-" * 97 + b"\n", b"\n"])
+@pytest.mark.parametrize("line", [pytest.param(b"# " + b"-" * 97 + b"\n", marks=pytest.mark.slow), b"\n"])
 def test_lines_before_the_first_row(line, tmp_path):
     """More of them than memory, of which nothing is kept."""
     (tmp_path / "e.tsv").write_bytes(line * (120_000_000 // len(line)) + b"a\tb\n")

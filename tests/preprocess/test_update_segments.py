@@ -26,6 +26,8 @@ MORE = {
 UPDATES = 10
 # Those that also remove go the same way, so most kinds are left to `-m slow` here.
 SOME = [kind if kind in ("integers", "several lists") else pytest.param(kind, marks=pytest.mark.slow) for kind in MORE]
+# The others are removed as one of these is: names as those of weights, integers where duplicates are dropped, lists with weights.
+REMOVED = ("undirected", "weights", "no relations", "duplicates dropped")
 
 
 def parts_of(seed, first=4000, each=60):
@@ -65,7 +67,7 @@ def key_of(line, kind):
     return (min(src, dst), rel, max(src, dst)) if kind == "undirected" else (src, rel, dst)
 
 
-@pytest.mark.parametrize("kind", MORE)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind in REMOVED else [pytest.mark.slow]) for kind in MORE])
 def test_ten_updates_that_also_remove(tmp_path, kind):
     options, template = MORE[kind]
     reading = {name: value for name, value in options.items() if name == "columns"}
