@@ -14,6 +14,8 @@ WIDE = {"width": 128, "layers": [128], "fanouts": [10, 10], "nodes": 6_000, "see
 DEEP = {"width": 16, "layers": [256, 256], "fanouts": [8, 5, 3], "nodes": 6_000, "seeds": 60}
 FEW = {"width": 300, "layers": [32], "fanouts": [10, 10], "nodes": 1_000, "seeds": 60}
 SHAPES = {"wide": WIDE, "deep": DEEP, "few": FEW}
+SMALL, ALONE = (16, 128, 3, 5), (2, "float64")
+"""Of couplings: the size that is measured in all ways, and the way in which the others are."""
 OWN = [f"torch_geometric.nn:{name}" for name in ("GIN", "GAT", "GraphSAGE", "EdgeCNN")]
 
 
@@ -72,9 +74,15 @@ def test_a_step_takes_no_more_than_was_planned(shape, encoder, heads, learned):
     assert taken <= planned <= (14 if encoder in OWN else 3.5) * taken
 
 
-@pytest.mark.parametrize(("groups", "sums"), [(2, "float64"), (4, "float64"), (2, "float32")])
+@pytest.mark.parametrize(
+    ("width", "hidden", "count", "edges", "groups", "sums"),
+    [
+        pytest.param(*size, *how, marks=[pytest.mark.slow] if size != SMALL and how != ALONE else [])
+        for size in ((128, 64, 8, 20), SMALL, (600, 32, 20, 2))
+        for how in (ALONE, (4, "float64"), (2, "float32"))
+    ],
+)
 @pytest.mark.parametrize("encoder", ["sage", "gcn", "rgcn", "gat"])
-@pytest.mark.parametrize(("width", "hidden", "count", "edges"), [(128, 64, 8, 20), (16, 128, 3, 5), (600, 32, 20, 2)])
 def test_couplings_take_no_more_than_was_planned(encoder, groups, sums, width, hidden, count, edges):
     pytest.importorskip("torch_geometric")
     nodes, more = 1_500, {"norm": "layer", "dropout": 0.1, "heads": 2}

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
@@ -57,6 +58,7 @@ HEAVY = [
     "marius_lite.predict.links",
     "marius_lite.predict.nodes",
     "marius_lite.checkpoint.describe",
+    *(["torch_geometric.nn"] if find_spec("torch_geometric") else []),
 ]
 Results = dict[str, dict[int, dict[str, str]]]
 
@@ -71,6 +73,8 @@ class Fuzzer:
         self.ended: Counter[str] = Counter()
         for module in (*LIGHT, *(HEAVY if {*only} & {*fuzz_results.AREAS} else ())):
             import_module(module)  # forks would each do it for themselves
+        if {*only} & {*fuzz_results.AREAS}:
+            import_module("marius_lite.nn.products").fastest_library()  # as they would time this; on the only thread there is
         gc.freeze()  # forks share these pages for good
         self.expected: Results = {}
         self._prepare()
