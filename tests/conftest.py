@@ -8,6 +8,8 @@ import community_graph
 import hypothesis
 import numpy as np
 import pytest
+from faults import fault_library  # noqa: F401
+from forks import fork_server, forked, forked_processes  # noqa: F401
 from open_parts import CLASSES, ENCODER, LINKS
 
 from marius_lite.cli.main import run as run_command

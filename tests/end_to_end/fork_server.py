@@ -1,8 +1,9 @@
 """Runs commands of the program in forks of one process that has everything imported: `python fork_server.py SOCKET`.
 
-A request is one line of JSON on a connection: {"arguments": [...], "output": FILE, "faults": {NAME: VALUE}}. The answers are
-two lines, the process id at once and the wait status at the end. Started with tests/native/faults.c preloaded, the server
-arms each command's own faults.
+A request is one line of JSON on a connection: {"arguments": [...], "output": FILE}, and perhaps "errors": another FILE,
+"faults": {NAME: VALUE}, "environment": {NAME: VALUE}, "folder": where to run, and "code": Python source, to which the arguments
+then go. The answers are two lines, the process id at once and the wait status at the end. Started with tests/native/faults.c
+preloaded, the server arms each command's own faults.
 """
 
 import ctypes
@@ -73,23 +74,45 @@ def answer(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def command(arguments: list[str], output: str, faults: dict[str, str]) -> None:
-    """One command of the program, as its entry point would run it, in this process."""
-    code = 99
+def command(
+    arguments: list[str],
+    output: str,
+    errors: str | None = None,
+    faults: dict[str, str] | None = None,
+    environment: dict[str, str] | None = None,
+    folder: str = ".",
+    code: str | None = None,
+) -> None:
+    """One command of the program, as its entry point would run it, or Python source, in this process."""
+    ended = 99
     try:
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        os.dup2(descriptor, 1)
-        os.dup2(descriptor, 2)
+        for number, path in ((1, output), (2, errors or output)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), number)
+        os.chdir(folder)
+        os.environ.update(environment or {})
         if faults:
             os.environ.update({f"FAULT_{name}": value for name, value in faults.items()})
             ctypes.CDLL(None).faults_reload()
-        code = main.run(arguments)
+        ended = main.run(arguments) if code is None else run(code, arguments)
     except BaseException:
         traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+        os._exit(ended)
+
+
+def run(code: str, arguments: list[str]) -> int:
+    """Run Python source; its exit code."""
+    sys.argv = ["-c", *arguments]
+    try:
+        exec(compile(code, "code", "exec"), {"__name__": "__main__"})
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

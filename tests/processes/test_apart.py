@@ -1,10 +1,7 @@
 """Processes without a common folder come to the rows of one process; a killed one leaves nothing that matters."""
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -31,16 +28,15 @@ def machines(tiny_dataset, cli, tmp_path_factory):
     return folder
 
 
-def started(machines, rank, port, *arguments):
-    place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "marius_lite", *map(str, arguments)],
-        cwd=machines / "ab"[rank],
-        env={**os.environ, **place, "GLOO_SOCKET_IFNAME": "lo"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def started(forked):
+    """Starts a process of two, each in a folder of its own."""
+
+    def start(machines, rank, port, *arguments):
+        place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        return forked([*map(str, arguments)], env={**place, "GLOO_SOCKET_IFNAME": "lo"}, cwd=machines / "ab"[rank])
+
+    return start
 
 
 def ended(processes):
@@ -48,7 +44,7 @@ def ended(processes):
     return [process.returncode for process in processes], told
 
 
-def test_two_folders_come_to_the_rows_of_one(machines):
+def test_two_folders_come_to_the_rows_of_one(started, machines):
     port = _free_port()
     codes, told = ended([started(machines, rank, port, "train", "d", "--run", "run", *SETS) for rank in range(2)])
     assert codes == [0, 0], told
@@ -57,7 +53,7 @@ def test_two_folders_come_to_the_rows_of_one(machines):
 
 
 @pytest.mark.slow
-def test_workers_of_unequal_speed_need_no_common_folder(communities, tmp_path):
+def test_workers_of_unequal_speed_need_no_common_folder(started, communities, tmp_path):
     """Weights alone go from one to the other; a run goes on from what the first one has saved."""
     for each in "ab":
         shutil.copytree(communities, tmp_path / each / "d")
@@ -72,7 +68,7 @@ def test_workers_of_unequal_speed_need_no_common_folder(communities, tmp_path):
     assert [path.name for path in (tmp_path / "b").iterdir()] == ["d"]
 
 
-def test_a_process_without_the_dataset_says_so(machines):
+def test_a_process_without_the_dataset_says_so(started, machines):
     port = _free_port()
     (machines / "b" / "d").rename(machines / "b" / "elsewhere")
     try:
@@ -86,7 +82,7 @@ def test_a_process_without_the_dataset_says_so(machines):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [0, 1])
-def test_a_killed_process_leaves_nothing_that_matters(killed, machines):
+def test_a_killed_process_leaves_nothing_that_matters(killed, started, machines):
     port, run = _free_port(), f"killed-{killed}"
     processes = [started(machines, rank, port, "train", "d", "--run", run, *SETS) for rank in range(2)]
     while not (machines / "a" / run / "checkpoints" / "latest").exists():

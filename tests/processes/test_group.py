@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import closing
@@ -88,36 +89,37 @@ for restarts in range(3):
 """
 
 
-def start(code, rank, port):
-    place = {
+def place_of(rank, port):
+    return {
         "RANK": str(rank),
         "WORLD_SIZE": "2",
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
         "GLOO_SOCKET_IFNAME": "lo",
     }
+
+
+def start(code, rank, port):
     return subprocess.Popen(
         [sys.executable, "-c", code, str(rank)],
-        env={**os.environ, **place},
+        env={**os.environ, **place_of(rank, port)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def test_two_processes_say_the_same_to_each_other():
+def test_two_processes_say_the_same_to_each_other(forked):
     port = _free_port()
-    processes = [start(TALK, rank, port) for rank in range(2)]
+    processes = [forked(TALK, rank, env=place_of(rank, port)) for rank in range(2)]
     told = [process.communicate(timeout=60)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], told
 
 
-def test_a_process_that_stands_still_is_named_and_ends_the_others():
-    import signal
-
+def test_a_process_that_stands_still_is_named_and_ends_the_others(forked):
     port = _free_port()
-    first, second = (start(STOPS, rank, port) for rank in range(2))
-    assert second.stdout.readline() == "ready\n"
+    first, second = (forked(STOPS, rank, env=place_of(rank, port)) for rank in range(2))
+    assert second.first_line() == "ready\n"
     second.send_signal(signal.SIGSTOP)
     try:
         told = first.communicate(timeout=60)[1]
@@ -135,10 +137,9 @@ def test_a_process_that_leaves_ends_with_its_own_code_whatever_its_threads_ask()
     assert [process.returncode for process in processes] == [3, 3], told
 
 
-def test_who_is_started_again_knows_whether_the_run_had_begun():
-    port = _free_port()
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
-    subprocess.run([sys.executable, "-c", RESTARTS, str(port)], env=environment, check=True, timeout=60)
+def test_who_is_started_again_knows_whether_the_run_had_begun(forked):
+    process = forked(RESTARTS, _free_port(), env={"GLOO_SOCKET_IFNAME": "lo"})
+    assert process.wait() == 0, process.communicate()
 
 
 @pytest.mark.slow
@@ -169,7 +170,7 @@ def test_two_processes_train_the_rows_of_one(tiny_dataset, cli, tmp_path):
         assert 0 < machine["hand_over_s"] < machine["seconds"]
 
 
-def test_more_processes_than_lanes_are_refused(tiny_dataset, cli, tmp_path, capfd):
+def test_more_processes_than_lanes_are_refused(tiny_dataset, cli, forked_processes, tmp_path, capfd):
     assert cli("train", tiny_dataset, "--run", tmp_path / "run", *SETS, "--set", "scale.ranks=1", "--processes", "2") == 2
     assert capfd.readouterr().err.count("2 processes were started, but `scale.ranks` is 1") == 1
     assert not (tmp_path / "run").exists(), "the same command with more lanes must not find a run there"

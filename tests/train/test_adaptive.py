@@ -3,8 +3,7 @@
 import json
 import os
 import signal
-import subprocess
-import sys
+import threading
 import time
 
 import pytest
@@ -47,7 +46,7 @@ def trains_each_node_once(dataset, run, epochs):
     return nodes
 
 
-def test_two_workers_learn_and_say_that_another_run_would_differ(cli, communities, capfd, tmp_path):
+def test_two_workers_learn_and_say_that_another_run_would_differ(cli, communities, forked_processes, capfd, tmp_path):
     run = tmp_path / "run"
     sets = options(*SETS, "scale.merge=ring", "scale.merge_bits=8", "training.epochs=6")
     assert cli("train", communities, "--run", run, *sets, "--processes", "2") == 0
@@ -69,16 +68,22 @@ def test_two_workers_learn_and_say_that_another_run_would_differ(cli, communitie
     assert json.loads(capfd.readouterr().out)["deterministic"] is False
 
 
-def test_a_run_that_is_stopped_goes_on_from_a_merge(cli, communities, tmp_path):
+def test_a_run_that_is_stopped_goes_on_from_a_merge(cli, communities, forked_processes, tmp_path):
     run, more = tmp_path / "run", ("training.epochs=200", "evaluation.every_epochs=100")
-    command = [sys.executable, "-m", "marius_lite", "train", communities, "--run", run, *options(*SETS, *more), *TWO]
-    started = subprocess.Popen(list(map(str, command)))
-    deadline = time.monotonic() + 60
-    while not (run / "metrics.jsonl").exists() or len(lines(run, "batch")) < 30:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    os.kill(started.pid, signal.SIGTERM)
-    assert started.wait(60) == 143
+
+    def stop():
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and (not (run / "metrics.jsonl").exists() or len(lines(run, "batch")) < 30):
+            time.sleep(0.05)
+        if not over.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    stopping, over = threading.Thread(target=stop), threading.Event()
+    stopping.start()
+    code = cli("train", communities, "--run", run, *options(*SETS, *more), *TWO)
+    over.set()
+    stopping.join()
+    assert code == 143
     stopped = json.loads((run / "checkpoints" / "latest" / "state.json").read_text())
     assert stopped["cursor"]["epoch"] < 200
     before = weights(run)
@@ -137,7 +142,7 @@ def test_no_more_than_one_batch_is_taken_ahead():
         list(one_ahead([1, 0], lambda batch: 1 // batch, lambda: False))
 
 
-def test_lanes_in_few_bits_are_the_same_in_any_number_of_processes(cli, communities, tmp_path):
+def test_lanes_in_few_bits_are_the_same_in_any_number_of_processes(cli, communities, forked_processes, tmp_path):
     sets = ("sampling.scope=auto", "scale.ranks=2", "scale.merge_bits=8", "training.epochs=2", "model.norm=batch")
     found = []
     for processes in ("1", "2"):

@@ -52,7 +52,9 @@ def test_rows_in_packs_give_the_bits_of_rows_in_memory(cli, communities, tmp_pat
 
 
 @pytest.mark.parametrize("settings", [LANES, PACKED], ids=["memory", "packed"])
-def test_a_run_that_is_stopped_goes_on_in_other_processes_to_the_same(settings, cli, communities, monkeypatch, tmp_path):
+def test_a_run_that_is_stopped_goes_on_in_other_processes_to_the_same(
+    settings, cli, communities, forked_processes, monkeypatch, tmp_path
+):
     settings = (*settings, "model.norm=batch", "model.dropout=0.2", "checkpoint.keep=20")
     expected = train(cli, communities, tmp_path / "whole", *settings)
     with stops_after(monkeypatch, 6, 17):
