@@ -31,7 +31,6 @@ LONGEST = [
     "preprocess/test_repartition_restart.py",
     "docs/test_pages.py",
     "end_to_end/test_out_of_core.py",
-    "train/test_real_graphs.py",
     "quality/test_popularity.py",
     "tune/test_trial.py",
     "docs/test_tune_page.py",

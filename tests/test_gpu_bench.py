@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -198,18 +197,17 @@ def test_a_figure_is_told_before_the_next_is_computed(result, monkeypatch, capsy
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_what_was_told_outlives_the_benchmark(as_json):
+def test_what_was_told_outlives_the_benchmark(as_json, forked):
     """A report's lines are not held back: the process that printed them was killed at once."""
     code = (
-        "import os, signal, on_device\n"
+        f"import os, signal, sys\nsys.path.insert(0, {str(BENCH)!r})\nimport on_device\n"
         f"report = on_device.Report('b', {{'gpu': 'x'}}, {as_json})\n"
         "report.add('speed', 2, 'GB/s', at_least=3, detail='so')\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
-    path = {"PYTHONPATH": f"{BENCH}:{ROOT}", "PATH": ""}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=path)
-    assert done.returncode == -9
-    settings, figure = done.stdout.splitlines()
+    process = forked(code)
+    assert process.wait() == -9
+    settings, figure = process.communicate()[0].splitlines()
     if as_json:
         assert json.loads(settings) == {"benchmark": "b", "settings": {"gpu": "x"}}
         expected = {"figure": "speed", "value": 2.0, "unit": "GB/s", "goal": 3, "better": "more", "detail": "so", "pass": False}

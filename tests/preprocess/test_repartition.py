@@ -59,7 +59,7 @@ def preprocessed(inputs, output, edges, options, partitions):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("before", "after"), [(1, 7), (5, 3), (8, 1), (4, 4)])
+@pytest.mark.parametrize(("before", "after"), [(1, 7), (5, 3), (8, 1), pytest.param(4, 4, marks=pytest.mark.slow)])
 def test_what_preprocess_makes_with_that_many_partitions(inputs, tmp_path, kind, before, after):
     preprocessed(inputs, tmp_path / "old", *KINDS[kind], before)
     preprocessed(inputs, tmp_path / "expected", *KINDS[kind], after)

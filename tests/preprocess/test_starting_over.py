@@ -13,13 +13,27 @@ from preprocess_passes import PASSES, pass_of_each
 from preprocess_tools import data_files
 
 
-@pytest.fixture
-def cut_short(server, command, undisturbed, tmp_path):
-    """The output of a run that was killed when half of its passes were done."""
-    output = tmp_path / "run/d"
-    number = pass_of_each(undisturbed[1]).index("tables") + 5
+def kill_half_way(server, command, calls, output):
+    """Leave what a run leaves that is killed when half of its passes are done."""
+    number = pass_of_each(calls).index("tables") + 5
     assert server.run([*command, "--output", output], KILL=f"{CHANGES}:{output.parent}:{number}")[0] == -signal.SIGKILL
     assert list(finished(output)) == PASSES[: PASSES.index("tables")]
+
+
+@pytest.fixture(scope="module")
+def killed(server, command, undisturbed, tmp_path_factory):
+    """(the output of such a run, a copy of all that it left)."""
+    folder = tmp_path_factory.mktemp("killed")
+    kill_half_way(server, command, undisturbed[1], folder / "run/d")
+    return folder / "run/d", shutil.copytree(folder / "run", folder / "kept")
+
+
+@pytest.fixture
+def cut_short(killed):
+    """That output, with what was left there: at its own place, whose name is remembered."""
+    output, kept = killed
+    shutil.rmtree(output.parent, ignore_errors=True)
+    shutil.copytree(kept, output.parent)
     return output
 
 
@@ -44,15 +58,6 @@ def test_another_option_starts_over(server, command, cut_short, tmp_path, option
 
 def test_overwrite_starts_over(server, command, cut_short, undisturbed):
     assert not goes_on(server, [*command, "--overwrite"], cut_short)
-    assert data_files(cut_short) == undisturbed[0]
-
-
-@pytest.mark.parametrize("changed", ["0.tsv", "features.npy", "labels.npy", "names.txt", "types.txt"])
-def test_a_changed_input_starts_over(server, command, cut_short, undisturbed, changed):
-    file = next(Path(each) for each in command if str(each).endswith(changed))
-    facts = file.stat()
-    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1))
-    assert not goes_on(server, command, cut_short)
     assert data_files(cut_short) == undisturbed[0]
 
 
@@ -141,3 +146,21 @@ def test_a_kill_while_leftovers_are_removed(server, command, cut_short, undistur
     assert server.run(other, KILL=f"unlink,rmdir:{cut_short.parent}:6")[0] == -signal.SIGKILL
     assert not goes_on(server, command, cut_short)
     assert data_files(cut_short) == undisturbed[0]
+
+
+def test_the_same_command_goes_on(server, command, cut_short, undisturbed):
+    """None of the tests above has left the files as if there were nothing to go on from."""
+    assert goes_on(server, command, cut_short)
+    assert data_files(cut_short) == undisturbed[0]
+
+
+@pytest.mark.parametrize("changed", ["0.tsv", "features.npy", "labels.npy", "names.txt", "types.txt"])
+def test_a_changed_input_starts_over(server, command, undisturbed, tmp_path, changed):
+    """The last here, since other runs that were killed do not go on from then on."""
+    output = tmp_path / "run/d"
+    kill_half_way(server, command, undisturbed[1], output)
+    file = next(Path(each) for each in command if str(each).endswith(changed))
+    facts = file.stat()
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1))
+    assert not goes_on(server, command, output)
+    assert data_files(output) == undisturbed[0]

@@ -15,7 +15,7 @@ NODES, EDGES = 2000, 16_000
 SHORT = ["training.epochs=12", "training.threads=1"]
 
 
-@pytest.fixture(scope="module", params=["undirected", "directed"])
+@pytest.fixture(scope="module")
 def chance(request, tmp_path_factory, cli):
     """A dataset of edges whose ends are drawn in proportion to weights, which fall by a power law."""
     rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("chance")
@@ -50,12 +50,14 @@ def popularity(dataset):
     return float((1 / np.array(ranks)).mean())
 
 
+@pytest.mark.parametrize("chance", ["undirected", "directed"], indirect=True)
 def test_without_settings_popularity_is_learned(chance, tmp_path):
     dataset = Dataset.open(chance)
     train_run(chance, tmp_path / "run", config_for(dataset, None, SHORT))
     assert evaluate_run(tmp_path / "run", "test")["mrr"] > 0.85 * popularity(dataset)
 
 
+@pytest.mark.parametrize("chance", [pytest.param("undirected", marks=pytest.mark.slow), "directed"], indirect=True)
 def test_without_biases_it_is_not(chance, tmp_path):
     """The bound above is not met by just anything."""
     dataset = Dataset.open(chance)

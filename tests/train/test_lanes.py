@@ -25,8 +25,15 @@ def eight(surrounded, cli, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("capacity", [2, 4])
-@pytest.mark.parametrize("encoder", [[], ENCODER[:2]])
+@pytest.mark.parametrize(
+    ("encoder", "capacity"),
+    [
+        ([], 4),
+        (ENCODER[:2], 2),
+        pytest.param([], 2, marks=pytest.mark.slow),
+        pytest.param(ENCODER[:2], 4, marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_that_is_stopped_and_goes_on_comes_to_the_same(capacity, encoder, eight, cli, monkeypatch, tmp_path):
     sets = [*SETS, *(each for setting in [*encoder, f"storage.capacity={capacity}"] for each in ("--set", setting))]
     assert cli("train", eight, "--run", tmp_path / "whole", *sets) == 0

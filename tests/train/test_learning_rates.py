@@ -40,12 +40,17 @@ def at_end(run):
     return {key: state[key] for key in ("checksums", "dense", "drops", "weakened", "since", "highest")}
 
 
-@pytest.mark.parametrize("storage", [["storage.ordering=in_memory"], ["storage.capacity=2"]])
+COSINE = ["optimizer.schedule.name=cosine", "optimizer.schedule.warmup=1.5"]
+PLATEAU = ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=1", "regularizer.decay=0.5"]
+
+
 @pytest.mark.parametrize(
-    "schedule",
+    ("schedule", "storage"),
     [
-        ["optimizer.schedule.name=cosine", "optimizer.schedule.warmup=1.5"],
-        ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=1", "regularizer.decay=0.5"],
+        (COSINE, ["storage.ordering=in_memory"]),
+        (PLATEAU, ["storage.capacity=2"]),
+        pytest.param(COSINE, ["storage.capacity=2"], marks=pytest.mark.slow),
+        pytest.param(PLATEAU, ["storage.ordering=in_memory"], marks=pytest.mark.slow),
     ],
 )
 def test_a_resumed_recipe_ends_with_the_same_bits(tiny_dataset, tmp_path, schedule, storage):

@@ -35,7 +35,10 @@ def dense_features(data):
 # torch_geometric's GraphSAGE and GAT would hold a row of 8,415 numbers for each of coauthor-physics' half a million edges.
 @pytest.mark.parametrize(
     ("name", "partitions", "encoders"),
-    [("cora/cora.npz", 4, ["sage", "gcn", "gat"]), ("coauthor-physics/coauthor_physics.npz", 16, ["gcn"])],
+    [
+        ("cora/cora.npz", 4, ["sage", "gcn", "gat"]),
+        pytest.param("coauthor-physics/coauthor_physics.npz", 16, ["gcn"], marks=pytest.mark.slow),  # 1.1 GB of features
+    ],
 )
 def test_vectors_are_those_of_the_full_batch(cli, tmp_path, name, partitions, encoders):
     path = archive(name)
