@@ -17,8 +17,8 @@ from marius_lite.preprocess.disk.passes import Passes
 from marius_lite.preprocess.disk_plan import DiskPlan
 from marius_lite.preprocess.repartitioning.edges import EdgeRepartition
 
-ROWS, NODES = 2_000_000, 250_000
-MANY = {"undirected": True, "split": "0.8,0.1,0.1", "partitions": 64, "memory": "32MB", "adjacency": "in"}
+ROWS, NODES = 1_000_000, 125_000
+MANY = {"undirected": True, "split": "0.8,0.1,0.1", "partitions": 64, "memory": "16MB", "adjacency": "in"}
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ class Watch:
         self._thread.join()
 
 
-@pytest.mark.parametrize("options", [{}, {"memory": "64MB", "adjacency": "in"}, MANY], ids=["in memory", "lists", "runs"])
+@pytest.mark.parametrize("options", [{}, {"memory": "32MB", "adjacency": "in"}, MANY], ids=["in memory", "lists", "runs"])
 @pytest.mark.parametrize("file", ["dense.npy", "sparse.npy", "strings.tsv"])
 def test_the_plan_is_no_less_and_at_most_twice_as_much(inputs, tmp_path, monkeypatch, file, options):
     with Watch(tmp_path / ".d.tmp", monkeypatch) as watch:
@@ -115,14 +115,14 @@ def test_what_repartition_needs(inputs, tmp_path, monkeypatch):
     asked, require = [], files.require_space
     monkeypatch.setattr(files, "require_space", lambda path, needed, _: (asked.append(needed), require(path, needed, "this")))
     with Watch(tmp_path / ".r.tmp", monkeypatch) as watch:
-        repartition_dataset(tmp_path / "d", tmp_path / "r", 512, memory="20MB")
+        repartition_dataset(tmp_path / "d", tmp_path / "r", 512, memory="10MB")
     peak = max(watch.most.values())
     assert peak <= asked[0] <= 2 * peak
 
 
 def test_less_than_is_needed_for_sure_is_refused_before_reading(inputs, tmp_path, monkeypatch):
-    monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 39_000_000)
-    with pytest.raises(UserError, match=r"d: preprocessing 2,000,000 edges needs 40.\d\d MB, 39.00 MB are free"):
+    monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 19_000_000)
+    with pytest.raises(UserError, match=r"d: preprocessing 1,000,000 edges needs 20.\d\d MB, 19.00 MB are free"):
         make(tmp_path / "d", inputs / "dense.npy")
     assert list(tmp_path.iterdir()) == []
 
@@ -178,7 +178,7 @@ def test_too_little_found_once_nodes_are_known_keeps_what_is_done(inputs, tmp_pa
     little_free_inside(monkeypatch, tmp_path / ".d.tmp")
     assert cli(*command) == 1
     last = capfd.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"marius-lite: {tmp_path / 'd'}: preprocessing 2,000,000 edges of 250,000 nodes needs")
+    assert last.startswith(f"marius-lite: {tmp_path / 'd'}: preprocessing 1,000,000 edges of 125,000 nodes needs")
     assert "MB more of disk, 1.00 KB are free: make room for " in last
     assert last.endswith("then the same command goes on")
     monkeypatch.undo()
@@ -196,7 +196,7 @@ def test_too_little_while_going_on_with_a_repartition(inputs, tmp_path, monkeypa
             repartition_dataset(tmp_path / "d", tmp_path / "r", 3)
     with monkeypatch.context() as patch:
         little_free_inside(patch, tmp_path / ".r.tmp")
-        with pytest.raises(RunError, match=r"r: repartitioning 2,000,000 edges needs .* more of disk, 1.00 KB are free: make"):
+        with pytest.raises(RunError, match=r"r: repartitioning 1,000,000 edges needs .* more of disk, 1.00 KB are free: make"):
             repartition_dataset(tmp_path / "d", tmp_path / "r", 3)
     caplog.set_level("INFO", "marius_lite")
     repartition_dataset(tmp_path / "d", tmp_path / "r", 3).verify()
