@@ -93,14 +93,14 @@ def fork_server(fault_library, tmp_path_factory):
 def forked(fork_server, tmp_path_factory):
     begun = []
 
-    def fork(program, *arguments, env=(), cwd=None):
+    def fork(program, *arguments, env=(), cwd=None, errors=None):
         folder = tmp_path_factory.mktemp("told")
         for name in ("out", "err"):
             (folder / name).touch()
         request = {"arguments": [*map(str, arguments)], "code": program} if isinstance(program, str) else {"arguments": program}
         request |= {
             "output": str(folder / "out"),
-            "errors": str(folder / "err"),
+            "errors": errors or str(folder / "err"),
             "environment": dict(env),
             "folder": str(cwd or folder),
         }

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 import termios
@@ -66,10 +67,12 @@ def test_less_and_more(told, tiny_dataset, tmp_path, option, lines):
     assert len(told(tiny_dataset, tmp_path / "run", option)) == lines  # everything is resident: one step an epoch
 
 
-def test_on_a_terminal_a_bar_moves_below_the_lines(tiny_dataset, tmp_path):
+def test_on_a_terminal_a_bar_moves_below_the_lines(forked, tiny_dataset, tmp_path):
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 200))
-    process = subprocess.Popen(command(tiny_dataset, tmp_path / "run"), stderr=theirs, stdout=subprocess.DEVNULL)
+    process = forked(arguments(tiny_dataset, tmp_path / "run"), errors=os.ttyname(theirs))
+    while process.poll() is None and not select.select([ours], [], [], 0.1)[0]:
+        pass  # it has opened the terminal, and writes
     os.close(theirs)
     screen = b""
     try:
@@ -83,7 +86,7 @@ def test_on_a_terminal_a_bar_moves_below_the_lines(tiny_dataset, tmp_path):
     assert all(re.search(rf"(^|[\r\n]){LINE.format(epoch, '.*')}\r?\n", shown) for epoch in (1, 2, 3))
 
 
-def test_the_library_only_warns_until_it_is_asked_for_more(tiny_dataset, tmp_path):
+def test_the_library_only_warns_until_it_is_asked_for_more(forked, tiny_dataset, tmp_path):
     code = (
         "import sys, logging, marius_lite as ml\n"
         "values = {'model': {'dim': 8, 'decoder': 'dot'}, 'training': {'epochs': 1, 'threads': 1, 'batch_size': 500},"
@@ -93,10 +96,9 @@ def test_the_library_only_warns_until_it_is_asked_for_more(tiny_dataset, tmp_pat
         "logging.basicConfig(level=logging.INFO, format='%(name)s %(levelname)s %(message)s')\n"
         "ml.train_run(sys.argv[1], sys.argv[3], ml.load_config(values=values))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, tiny_dataset, tmp_path / "a", tmp_path / "b"], capture_output=True, text=True, check=True
-    )
-    unasked, asked = done.stderr.split("--\n")
+    process = forked(code, tiny_dataset, tmp_path / "a", tmp_path / "b")
+    assert process.wait() == 0
+    unasked, asked = process.communicate()[1].split("--\n")
     assert unasked.startswith("`model.decoder` is dot, which scores all 3 relations")
     assert len(unasked.splitlines()) == 1
     assert "marius_lite INFO epoch 1 of 1: loss" in asked
