@@ -21,6 +21,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PATH = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+"""PYTHONPATH of programs that tests start: what it is, and this package before it."""
 KILLED = -signal.SIGKILL
 
 
@@ -45,7 +47,7 @@ class Faults:
     def run(self, program: str | list[str], timeout: float = 60, **settings: str) -> subprocess.CompletedProcess:
         """Run Python source or a command line under faults; output is captured as text, never checked."""
         command = [sys.executable, "-c", program] if isinstance(program, str) else program
-        environment = os.environ | {"LD_PRELOAD": str(self.library), "PYTHONPATH": str(ROOT)}
+        environment = os.environ | {"LD_PRELOAD": str(self.library), "PYTHONPATH": PATH}
         environment |= {f"FAULT_{name}": value for name, value in settings.items()}
         return subprocess.run(command, env=environment, timeout=timeout, text=True, capture_output=True)
 
@@ -108,7 +110,7 @@ def faults(fault_library, tmp_path) -> Faults:
 
 @pytest.fixture(scope="session")
 def fault_server(fault_library):
-    environment = os.environ | {"LD_PRELOAD": str(fault_library), "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"LD_PRELOAD": str(fault_library), "PYTHONPATH": PATH}
     command = [sys.executable, Path(__file__).with_name("fault_server.py")]
     with subprocess.Popen(command, bufsize=0, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"

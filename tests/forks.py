@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from faults import PATH
 
 from marius_lite.machine_process import ADDRESS, COUNT, PORT, RANK
 from marius_lite.processes import start
@@ -81,7 +82,7 @@ class Forked:
 def fork_server(fault_library, tmp_path_factory):
     """The path of its socket. Each fork may have faults of its own."""
     address = str(tmp_path_factory.mktemp("forks") / "socket")
-    environment = os.environ | {"LD_PRELOAD": str(fault_library), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"LD_PRELOAD": str(fault_library), "PYTHONPATH": PATH, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, ROOT / "tests/end_to_end/fork_server.py", address]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"

@@ -10,9 +10,8 @@ from tempfile import mkstemp
 
 import pytest
 from disk_model import Disk, Folder  # noqa: F401
-from faults import Faults, fault_library  # noqa: F401
+from faults import PATH, Faults, fault_library  # noqa: F401
 
-ROOT = Path(__file__).parents[2]
 CHANGES = "rename,write,pwrite,ftruncate,create,mkdir,unlink,rmdir,fsync"
 SMALL = {"ids.keys.TABLE_SHARE": 200, "plan.sort_memory": 20_000, "plan.pass_memory": 30_000, "ids.numbering.MERGED_AT_ONCE": 50}
 
@@ -37,7 +36,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(fault_library, tmp_path_factory):  # noqa: F811
-    environment = os.environ | {"LD_PRELOAD": str(fault_library), "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"LD_PRELOAD": str(fault_library), "PYTHONPATH": PATH}
     command = [sys.executable, Path(__file__).parent / "preprocess_server.py"]
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"

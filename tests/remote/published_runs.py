@@ -3,8 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 from bucket_server import environment, proxy
@@ -50,12 +48,12 @@ def ends_in_one_line(captured, *names):
     return len(lines) == 1 and all(name in lines[0] for name in names) and "Traceback" not in captured
 
 
-def killed_at(number, bucket, object_server, tiny_dataset, forwarded, settings):
-    """Train in a process that is killed when it makes the request of this ``number``. Whether it was."""
+def killed_at(forked, number, bucket, object_server, tiny_dataset, forwarded, settings):
+    """Train in a fork that is killed when it makes the request of this ``number``. Whether it was."""
     with proxy(object_server) as server:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "marius_lite", "train", tiny_dataset, "--run", f"{bucket}/run", *settings, "-q"],
-            env={**os.environ, **environment(server.endpoint)},
+        process = forked(
+            ["train", str(tiny_dataset), "--run", f"{bucket}/run", *settings, "-q"],
+            env={"MARIUS_LITE_CACHE": os.environ["MARIUS_LITE_CACHE"], **environment(server.endpoint)},
         )
 
         def fault(count, *_):

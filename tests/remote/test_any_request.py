@@ -29,9 +29,9 @@ def place(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("forwarded", [True, False])
-def test_killed_at_any_request(forwarded, bucket, object_server, tiny_dataset, short, cli):
+def test_killed_at_any_request(forwarded, forked, bucket, object_server, tiny_dataset, short, cli):
     number = 2
-    while killed_at(number, f"{bucket}/{number}", object_server, tiny_dataset, forwarded, SHORT):
+    while killed_at(forked, number, f"{bucket}/{number}", object_server, tiny_dataset, forwarded, SHORT):
         goes_on(f"{bucket}/{number}/run", tiny_dataset, short, cli)
         number += 3
     assert number > 20

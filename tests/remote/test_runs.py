@@ -126,8 +126,8 @@ def test_a_server_that_stays_away_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("number", [30])
-def test_killed_while_it_sends(number, bucket, object_server, tiny_dataset, local, cli):
-    assert killed_at(number, bucket, object_server, tiny_dataset, True, SETTINGS)
+def test_killed_while_it_sends(number, forked, bucket, object_server, tiny_dataset, local, cli):
+    assert killed_at(forked, number, bucket, object_server, tiny_dataset, True, SETTINGS)
     require_whole(f"{bucket}/run")
     shutil.rmtree(os.environ["MARIUS_LITE_CACHE"])
     assert cli("resume", f"{bucket}/run", "-q") == 0
