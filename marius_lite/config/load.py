@@ -115,7 +115,9 @@ def _explain(error: ValidationError) -> str:
         hint = f"did you mean {' or '.join(f'`{path}`' for path in meant[:MOST_MEANT])}? " if meant else ""
         return f"unknown key `{'.'.join(keys)}`: {hint}known keys here: {', '.join(known)}"
     path = _schema_path(keys)
-    allowed = "; ".join(dict.fromkeys(e["msg"] for e in error.errors() if _schema_path(list(map(str, e["loc"]))) == path))
+    said = dict.fromkeys(e["msg"] for e in error.errors() if _schema_path(list(map(str, e["loc"]))) == path)
+    start = "Input should be "  # one of these would be enough: each is a branch of a union
+    allowed = ", or ".join(each.removeprefix(start) if number else each for number, each in enumerate(said))
     return f"`{'.'.join(path)}` is {shown(first['input'])}: {allowed}"
 
 

@@ -14,12 +14,10 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.likeness import likeness
 from marius_lite.graph.node_defaults import by_directions, by_relation, by_weight, more_hops, node_settings
-from marius_lite.graph.symmetry import directions
+from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import weights_of
 from marius_lite.log import log
 
-DIRECTIONS = ["in", "out", "both"]
-"""Values of `model.directions`."""
 DECODER = "model.decoder="
 PLAIN_LINKS = [presets.PREFIX + name for name in ("social", "kg-large")]
 """The presets for graphs of one relation."""

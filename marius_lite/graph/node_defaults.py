@@ -7,11 +7,15 @@ from math import ceil
 from typing import Any
 
 from marius_lite.config import presets
+from marius_lite.config.inputs import FIRST_HOPS
+from marius_lite.config.model_sections import MOST_FIRST_HOPS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
+from marius_lite.graph.first_hops import first_hops
 from marius_lite.graph.hops import Tried
 from marius_lite.graph.likeness import likeness
-from marius_lite.graph.symmetry import directions
+from marius_lite.graph.symmetry import DIRECTIONS, directions
+from marius_lite.graph.weight_unit import weights_of
 from marius_lite.log import log
 
 UPDATES = {"gcn": 500, "sage": 1000}
@@ -35,9 +39,11 @@ def node_settings(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[
         return []
     preset = presets.read(name, None)
     _say_few(dataset, name)
+    ends = _both_ends(dataset, name, over)
     return [
         *_features(dataset, preset, over),
-        *_both_ends(dataset, name, over),
+        *ends,
+        *_first_hops(dataset, name, over, "both" if ends else _given(over, "model").get("directions", "in")),
         *_epochs(dataset, preset, over, UPDATES[name]),
         *_layers(preset, over),
     ]
@@ -131,6 +137,24 @@ def _both_ends(dataset: Dataset, name: str, over: Mapping[str, Any]) -> list[str
         "--set model.directions=in takes from those that edges come from alone"
     )
     return ["model.directions=both"]
+
+
+def _first_hops(dataset: Dataset, name: str, over: Mapping[str, Any], directions: str) -> list[str]:
+    """Return over how many hops first rows are mixed, where linear models are clearly better with more than usual."""
+    given = _given(over, "model").get("encoder") == "none" or "hops" in _given(over, "init") or directions not in DIRECTIONS
+    if name != "gcn" or dataset.features is not None or given:
+        return []
+    lists, unit = dataset.adjacency, None
+    if lists is not None and lists.has_weights and "weight_unit" not in _given(over, "model"):
+        unit = weights_of(lists).unit
+    found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, directions, unit)
+    if found is None:
+        return []
+    log.info(
+        f"init.hops={found.hops}, because linear models tell {found.share:.0%} of the validation nodes right by first rows of so "
+        f"many hops, and {found.before:.0%} by those of {FIRST_HOPS}; --set init.hops={FIRST_HOPS} takes these"
+    )
+    return [f"init.hops={found.hops}"]
 
 
 def _given(over: Mapping[str, Any], section: str) -> Mapping[str, Any]:

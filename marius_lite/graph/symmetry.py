@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from marius_lite.graph.dataset import Dataset
 
+DIRECTIONS = ["in", "out", "both"]
+"""Values of `model.directions`."""
 MOST = 0.8
 """The share of edges whose reverse is an edge too, from which on a graph is taken for undirected. It is below 1, because the
 reverse may be in another split."""

@@ -64,6 +64,7 @@ OF_NODES: dict[str, list[str]] = {
     "sage": ["--config", "preset:sage"],
     "score 0": ["--set", "evaluation.calibrated=false"],
     "score 0, 4 resident": ["--set", "evaluation.calibrated=false", *QUARTER],
+    "8 hops": ["--set", "init.hops=8"],
     "drawn rows": ["--set", "init.hops=0", "--set", "model.directions=in"],
     "sage, 4 resident": ["--config", "preset:sage", *QUARTER],
     "sage, 4 resident alone": ["--config", "preset:sage", *QUARTER, "--set", "sampling.scope=resident"],

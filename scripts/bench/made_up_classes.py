@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from made_up_nodes import Nodes, classed
 
 
@@ -83,6 +84,36 @@ def arcs(seed: int, nodes: int = 3000, classes: int = 10) -> Nodes:
     return replace(graph, y=y, splits=np.split(rng.permutation(nodes), [300, 800]))
 
 
+def forest(seed: int, trees: int = 80, size: int = 60, classes: int = 8) -> Nodes:
+    """Trees without a link between them, each of one class. A node hangs on one of the eight before it."""
+    rng = np.random.default_rng(seed)
+    node = np.arange(1, size)
+    above = np.concatenate([size * tree + rng.integers(np.maximum(0, node - 8), node) for tree in range(trees)])
+    below = (size * np.arange(trees)[:, None] + node).ravel()
+    return _named(np.stack([below, above], 1), np.repeat(rng.integers(classes, size=trees), size), rng)
+
+
+def subtrees(seed: int, nodes: int = 5000, classes: int = 6) -> Nodes:
+    """One tree. A node's class is that of the branch it hangs on, below the third level."""
+    rng = np.random.default_rng(seed)
+    node = np.arange(1, nodes)
+    above = np.insert(rng.integers(np.maximum(0, (node - 1) // 3 - 1), (node - 1) // 3 + 1), 0, 0)
+    depth, branch = np.zeros(nodes, int), np.arange(nodes)
+    for each in node:
+        depth[each] = depth[above[each]] + 1
+        branch[each] = branch[above[each]] if depth[each] > 3 else each
+    return _named(np.stack([node, above[1:]], 1), rng.integers(classes, size=nodes)[branch], rng)
+
+
+def _named(edges: npt.NDArray[np.int64], y: npt.NDArray[np.int64], rng: np.random.Generator) -> Nodes:
+    """Give nodes without features their ids by chance, and train a tenth of them."""
+    called, nodes = rng.permutation(len(y)), len(y)
+    labels = np.empty_like(y)
+    labels[called] = y
+    splits = np.split(rng.permutation(nodes), [nodes // 10, 3 * nodes // 10])
+    return Nodes(called[edges], np.empty((nodes, 0), np.float32), labels, splits)
+
+
 BOTH_WAYS: dict[str, Callable[[int], Nodes]] = {
     "communities": communities,
     "few-known": few_known,
@@ -92,6 +123,8 @@ BOTH_WAYS: dict[str, Callable[[int], Nodes]] = {
     "uneven": uneven,
     "topics": topics,
     "arcs": arcs,
+    "forest": forest,
+    "subtrees": subtrees,
 }
 
 

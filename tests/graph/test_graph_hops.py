@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from marius_lite.graph import hops as module
+from marius_lite.graph import linear_test, whole_lists
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.hops import Tried, tried
@@ -135,7 +136,7 @@ def test_the_ends_of_edges_have_weights_of_their_own_where_that_says_more(made):
 def test_neither_partitions_nor_pieces_change_what_is_seen(made, monkeypatch):
     dataset = made(0.5, [0])
     seen = tried(dataset, directions=["in"])
-    monkeypatch.setattr(module, "AT_ONCE", 7)
+    monkeypatch.setattr(whole_lists, "AT_ONCE", 7)
     for other in (tried(made(0.5, [0], partitions=1), directions=["in"]), tried(dataset, directions=["in"])):
         assert np.allclose([other.own, other.apart, *other.mixed], [seen.own, seen.apart, *seen.mixed], atol=0.02)
 
@@ -151,7 +152,7 @@ def test_wide_features_become_principal_components(made, monkeypatch):
 
 @pytest.mark.parametrize(("name", "value"), [("MOST_NODES", 10), ("MOST_EDGES", 10), ("MOST_CLASSES", 3), ("FEWEST", 201)])
 def test_of_large_graphs_and_few_nodes_nothing_is_tried(made, monkeypatch, name, value):
-    monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(linear_test, name, value)
     assert tried(made(1.0, [0]), directions=["in"]) is None
 
 

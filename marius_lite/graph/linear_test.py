@@ -1,0 +1,110 @@
+"""Tell how many validation nodes' classes a linear model of some columns tells right. It takes seconds, and ranks columns as
+networks do."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.node_columns import Labels
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+MOST_NODES, MOST_EDGES, MOST_CLASSES = 50_000, 4_000_000, 1_000
+"""Of larger graphs nothing is tried: it would take over 300 MB, or longer than some epochs."""
+MOST_ROWS = 8_000
+"""Training and validation nodes that are looked at."""
+FEWEST = 20
+"""Training or validation nodes below which their figure means nothing."""
+LEAST = 0.02
+"""The least difference of two shares of right answers that means something, unless it is a FEWER of the wrong ones."""
+FEWER = 0.2
+"""The share of the wrong answers that a better model must get right where few are wrong."""
+SHRINKAGES = (0.01, 0.1, 1.0, 10.0)
+"""Factors of the identity that is added to the covariance of standardised columns. The best one counts."""
+
+
+class LinearTest:
+    """Ridge regression on the classes of ``train``, asked for those of ``valid``. ``known``, ``asked``: their classes, as rows of
+    0 and 1."""
+
+    def __init__(self, train: Ints, valid: Ints, known: Floats, asked: Floats):
+        self._train, self._valid, self._known, self._asked = train, valid, known, asked
+
+    @property
+    def several(self) -> bool:
+        """Whether some training nodes have several classes."""
+        return bool((self._known.sum(1) > 1).any())
+
+    @property
+    def asked(self) -> int:
+        """How many validation nodes are asked for."""
+        return len(self._asked)
+
+    def of(self, *parts: Floats) -> float:
+        """Return the share of right answers by columns that stand side by side."""
+        trained, asked = (np.concatenate([part[nodes] for part in parts], 1) for nodes in (self._train, self._valid))
+        mean, spread = trained.mean(0), trained.std(0)
+        spread[spread <= 1e-6 * np.abs(trained).max(initial=1e-30)] = 1.0
+        trained, asked = ((rows - mean) / spread for rows in (trained, asked))
+        middle = self._known.mean(0)
+        wanted = self._known - middle
+        # Of rows and columns, the fewer make the matrix whose eigenvectors give the answer for each shrinkage.
+        across = len(trained) < trained.shape[1]
+        square = trained @ trained.T if across else trained.T @ trained
+        values, vectors = np.linalg.eigh(square.astype(np.float64))
+        seen = vectors.T @ (wanted if across else trained.T @ wanted)
+        there = (asked @ trained.T if across else asked) @ vectors
+        answers = ((there / (np.maximum(values, 0) + each * len(trained))) @ seen + middle for each in SHRINKAGES)
+        return max(float(self._asked[np.arange(len(found)), found.argmax(1)].mean()) for found in answers)
+
+
+def linear_test(dataset: Dataset) -> LinearTest | None:
+    """Return the test of a dataset's training and validation nodes. None where the graph is too large, or these are too few.
+
+    Raises UserError for a damaged dataset, RunError for a file that cannot be read.
+    """
+    labels, splits = dataset.labels, dataset.node_splits
+    size, counts = dataset.manifest, dataset.node_counts
+    if labels is None or splits is None or dataset.adjacency is None or labels.classes > MOST_CLASSES:
+        return None
+    if (
+        size.nodes > MOST_NODES
+        or size.edges["train"] > MOST_EDGES
+        or min(counts.get(name, 0) for name in ("train", "valid")) < FEWEST
+    ):
+        return None
+    train, valid = (_thinned(splits.nodes(name)) for name in ("train", "valid"))
+    return LinearTest(train, valid, _classes(dataset, train), _classes(dataset, valid))
+
+
+def noise(share: float, other: float, asked: int) -> float:
+    """Return the standard error of the difference of two shares of so many answers. It is small where hardly any are wrong."""
+    return sqrt((share * (1 - share) + other * (1 - other)) / asked)
+
+
+def clear(more: float, less: float, asked: int) -> bool:
+    """Return whether one share of so many answers is clearly above another."""
+    return more - less > max(noise(more, less, asked), min(LEAST, FEWER * (1 - less)))
+
+
+def _thinned(nodes: Ints) -> Ints:
+    return nodes[:: -(-len(nodes) // MOST_ROWS)]
+
+
+def _classes(dataset: Dataset, nodes: Ints) -> Floats:
+    """Return the classes of nodes as rows of 0 and 1."""
+    labels, rows = dataset.labels, dataset.partitioning.rows
+    assert labels is not None
+    out = np.zeros((len(nodes), labels.classes), np.float32)
+    for k in np.unique(nodes // rows).tolist():
+        here = np.flatnonzero(nodes // rows == k)
+        found = labels.reader(k)(nodes[here] - k * rows)
+        if isinstance(labels, Labels):
+            out[here, found] = 1
+        else:
+            out[here] = found
+    return out

@@ -1,0 +1,93 @@
+"""First rows are mixed over as many hops as linear models ask for: many in long trees, few where nodes have many links."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from marius_lite.config.inputs import FIRST_HOPS
+from marius_lite.config.model_sections import MOST_FIRST_HOPS
+from marius_lite.graph import first_hops as module
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.defaults import config_for
+from marius_lite.graph.first_hops import first_hops
+
+CLASSES = 4
+
+
+@pytest.fixture
+def stored(cli, tmp_path):
+    """Write edges and classes of nodes: a fifth is trained, and a third for validation."""
+
+    def write(edges, classes, *options):
+        order = np.random.default_rng(1).permutation(len(classes))
+        np.save(tmp_path / "edges.npy", np.column_stack(edges))
+        np.save(tmp_path / "y.npy", classes)
+        for name, nodes in (("train", order[: len(order) // 5]), ("valid", order[len(order) // 5 : len(order) // 2])):
+            np.save(tmp_path / f"{name}.npy", nodes)
+        given = [f"--{name}-nodes={tmp_path / name}.npy" for name in ("train", "valid")]
+        told = [f"--labels={tmp_path / 'y.npy'}", *given, "--output", tmp_path / "data", "--partitions", "3", "--adjacency", "in"]
+        assert cli("preprocess", tmp_path / "edges.npy", *told, *options) == 0
+        return Dataset.open(tmp_path / "data")
+
+    return write
+
+
+def paths(count=40, length=30):
+    """Paths without a link between them; each is of one class. Returns edges in one direction, and classes."""
+    nodes = np.random.default_rng(0).permutation(count * length).reshape(count, length)
+    classes = np.empty(nodes.size, int)
+    classes[nodes] = (np.arange(count) % CLASSES)[:, None]
+    return (nodes[:, :-1].ravel(), nodes[:, 1:].ravel()), classes
+
+
+def groups(nodes=1200, degree=10):
+    """Nodes with most of their links inside their class."""
+    rng = np.random.default_rng(0)
+    classes = np.arange(nodes) % CLASSES
+    source = rng.integers(nodes, size=nodes * degree // 2)
+    near = (source + CLASSES * rng.integers(nodes // CLASSES, size=len(source))) % nodes
+    return (source, np.where(rng.random(len(source)) < 0.8, near, rng.integers(nodes, size=len(source)))), classes
+
+
+def test_long_paths_ask_for_many_hops_and_dense_groups_for_the_usual_ones(stored, caplog):
+    dataset = stored(*paths(), "--undirected")
+    found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, "in", None)
+    assert found.hops >= 64
+    assert found.share > 0.9 > found.before + 0.1
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        assert config_for(dataset, None).init.hops == found.hops
+    assert f"init.hops={found.hops}, because linear models tell {found.share:.0%} of the validation nodes right" in caplog.text
+    assert config_for(dataset, None, ["init.hops=3"]).init.hops == 3
+
+
+def test_dense_groups_ask_for_the_usual_ones(stored):
+    dataset = stored(*groups(), "--undirected")
+    assert first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, "in", None) is None
+    assert config_for(dataset, None).init.hops == "auto"
+
+
+def test_links_that_are_stored_one_way_are_followed_both_ways(stored):
+    dataset = stored(*paths())
+    assert config_for(dataset, None).init.hops >= 64
+    assert config_for(dataset, None, ["model.directions=in"]).init.hops == 32, "as many as lead to the beginning of each path"
+
+
+def test_links_of_low_weight_count_little(stored):
+    """Noise of low weight beside the paths: by weights they are followed far, and where all edges count alike they are lost."""
+    (source, target), classes = paths()
+    noise = np.random.default_rng(0).integers(len(classes), size=(2, len(source)))
+    ends = [np.concatenate(pair) for pair in zip((source, target), noise)]
+    weights = np.repeat([1.0, 0.001], len(source))
+    dataset = stored((*ends, weights), classes, "--undirected", "--columns", "src,dst,weight")
+    by_weights = config_for(dataset, None).init.hops
+    assert by_weights >= 32
+    alike = config_for(dataset, None, ["model.weight_unit=0"]).init.hops
+    assert alike == "auto" or alike < by_weights
+
+
+@pytest.mark.parametrize(("edges_times_hops", "most"), [(0, FIRST_HOPS), (1160 * 2 * 32, 32)])
+def test_no_more_are_tried_than_take_seconds(stored, monkeypatch, edges_times_hops, most):
+    monkeypatch.setattr(module, "MOST_GATHERED", edges_times_hops)
+    found = first_hops(stored(*paths(), "--undirected"), FIRST_HOPS, MOST_FIRST_HOPS, "in", None)
+    assert (found.hops if found else FIRST_HOPS) == most
