@@ -30,7 +30,9 @@ class BetterHops:
 
 
 def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit: float | None) -> BetterHops | None:
-    """Double the ``usual`` hops, to ``most`` at most, as long as a fifth of the wrong answers or more become right by it.
+    """Double the ``usual`` hops, to ``most`` at most, where each doubling makes a fifth of the wrong answers right on average.
+
+    More hops are tried as long as they are no worse.
 
     ``directions``, ``unit``: see `graph.hops.tried`. None where the usual ones are best, or nothing can be said. Takes 60 bytes
     an edge and 2 KB a node at most. Raises UserError for a damaged dataset, RunError for a file that cannot be read.
@@ -42,15 +44,17 @@ def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit: f
     if len(lists.sources) * 2 * usual > MOST_GATHERED:
         return None
     rows = np.random.default_rng(0).standard_normal((dataset.manifest.nodes, WIDTH), np.float32)
-    rows = _walked(rows, lists, usual)
-    first = best = _share(test, rows, lists)
-    hops = usual
-    while 2 * hops <= most and len(lists.sources) * 2 * hops <= MOST_GATHERED:
-        rows = _walked(rows, lists, hops)
-        share = _share(test, rows, lists)
-        if not clear(share, best, test.asked) or share - best <= FEWER * (1 - best):
+    hops, tried, rows = usual, usual, _walked(rows, lists, usual)
+    first = best = last = _share(test, rows, lists)
+    wanted = 1.0
+    while 2 * tried <= most and len(lists.sources) * 2 * tried <= MOST_GATHERED:
+        rows = _walked(rows, lists, tried)
+        share, tried, wanted = _share(test, rows, lists), 2 * tried, wanted * (1 - FEWER)
+        if share < last:
             break
-        hops, best = 2 * hops, share
+        last = share
+        if clear(share, best, test.asked) and 1 - share <= wanted * (1 - best):
+            hops, best, wanted = tried, share, 1.0
     return BetterHops(hops, best, first) if hops > usual else None
 
 
