@@ -114,7 +114,8 @@ def read(name: str, decoder: str | None) -> dict[str, Any]:
     if name not in PRESETS:
         raise UserError(f"{PREFIX}{name}: no such preset: there are {', '.join(PRESETS)}")
     text = files("marius_lite.config").joinpath(f"presets/{name}.yaml").read_text(encoding="utf-8")
-    tree: dict[str, Any] = yaml.safe_load(text) or {}
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML has it
+    tree: dict[str, Any] = yaml.load(text, loader) or {}
     changes = tree.pop("decoders", {}).get(decoder, {})
     result: dict[str, Any] = merged(tree, changes)
     return result

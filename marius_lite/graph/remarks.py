@@ -15,9 +15,9 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
     said = {
         _unused_weights(config): "weight" in carried and not config.sampling.weighted and not weighs(config),
         "edges have times, which training does not use": "time" in carried,
-        "nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`)": manifest.features
-        is not None
-        and not config.reads_features,
+        f"nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`{_in_edges(manifest)})": (
+            manifest.features is not None and not config.reads_features
+        ),
     }
     return [
         *(line for line, so in said.items() if so),
@@ -34,6 +34,11 @@ def doubtful(manifest: Manifest, config: Config) -> list[str]:
         *_apart(manifest, config),
         *lanes.doubtful(config, manifest.partitions),
     ]
+
+
+def _in_edges(manifest: Manifest) -> str:
+    """Return what an encoder needs besides."""
+    return "" if manifest.adjacency else ", for which `preprocess` needs --adjacency in"
 
 
 def _unused_weights(config: Config) -> str:

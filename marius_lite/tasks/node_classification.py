@@ -17,6 +17,7 @@ from marius_lite.encode.representation import Encoded, PreparedPlaces, Represent
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
+from marius_lite.graph.node_columns import Labels
 from marius_lite.graph.plans import plans_of
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.rows.batch import Arrived, PreparedBatch
@@ -35,7 +36,7 @@ from marius_lite.seeds import seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
 from marius_lite.tasks.class_probabilities import SPLITS, class_probabilities, open_classifier
 from marius_lite.tasks.labelling import labelling
-from marius_lite.tasks.node_evaluation import classify_split
+from marius_lite.tasks.node_evaluation import classify_split, warn_of_chance
 from marius_lite.tasks.node_model import make_classifier, training_nodes
 from marius_lite.tasks.task import Blocks, Exported, Setting
 from marius_lite.types import Ids, NodeBatch, Step
@@ -66,9 +67,10 @@ class NodeClassification:
         if exclude_self is not None:
             option, run = "--exclude-self" if exclude_self else "--include-self", checkpoint.run.path
             raise UserError(f"{option}: {run} classifies nodes, so there are no answers to leave out: leave out the option")
-        return classify_split(
-            checkpoint.dataset, open_classifier(checkpoint), checkpoint.config, split, checkpoint.run.path, checkpoint.table
-        )
+        dataset, folder = checkpoint.dataset, checkpoint.run.path
+        result = classify_split(dataset, open_classifier(checkpoint), checkpoint.config, split, folder, checkpoint.table)
+        warn_of_chance(result, not isinstance(dataset.required_labels(), Labels))
+        return result
 
     def exported_width(self, checkpoint: Checkpoint) -> int:
         return classes_of(checkpoint)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
 from marius_lite.config.schema import Config
 from marius_lite.graph.dataset import Dataset
+from marius_lite.log import log
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks.class_scores import open_scores
 from marius_lite.tasks.labelling import labelling
 from marius_lite.tasks.node_blocks import blocks, by_partition
+
+CHANCE = 0.55
+"""Area under the ROC curve, which is 0.5 by chance, up to which the order of nodes by their scores says hardly anything."""
 
 
 def classify_split(
@@ -34,3 +39,26 @@ def classify_split(
         summary = figures.summary(split, dataset.class_names)
     names = dataset.manifest.class_names
     return {**summary, **({"class_names": [*names]} if names else {})}
+
+
+def warn_of_chance(result: dict[str, Any], several: bool) -> None:
+    """Warn where classes are told hardly better than by chance. ``several``: whether a node may have several."""
+    count, right = result["count"], result["accuracy"]
+    if not count:
+        return
+    if several:
+        area = result["roc_auc"]
+        poor = area is not None and area < CHANCE
+        found = f"nodes of a class are ordered hardly better than by chance (roc_auc is {area})"
+    else:
+        usual = max(each["count"] for each in result["per_class"].values()) / count
+        poor = usual < 1 and right <= usual + 2 * sqrt(usual * (1 - usual) / count)
+        found = (
+            f"{right:.1%} of the nodes are told right, hardly more than by always answering the most frequent class ({usual:.1%})"
+        )
+    if poor:
+        log.warning(
+            "%s: the model has not learned what this split asks; take another encoder (model.encoder: sage, gcn), other ends of "
+            "edges (model.directions), features that say more, or more training nodes",
+            found,
+        )

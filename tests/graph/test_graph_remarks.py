@@ -47,6 +47,18 @@ def test_what_nodes_have(cli, tmp_path, capfd, sets, said):
     assert [remark.startswith(start) for remark, start in zip(remarks, said, strict=True)] == [True] * len(said)
 
 
+@pytest.mark.parametrize("lists", [(), ("--adjacency", "in")])
+def test_what_an_encoder_would_need_besides(cli, tmp_path, capfd, lists):
+    np.save(tmp_path / "edges.npy", np.random.default_rng(1).integers(0, 40, (300, 2)))
+    np.save(tmp_path / "x.npy", np.ones((40, 3), np.float32))
+    told = ["--features", tmp_path / "x.npy", *lists, "--output", tmp_path / "data"]
+    assert cli("preprocess", tmp_path / "edges.npy", *told) == 0
+    capfd.readouterr()
+    assert cli("plan", tmp_path / "data", "--config", "preset:plain", "--json") == 0
+    (line,) = (each for each in json.loads(capfd.readouterr().out)["remarks"] if "features" in each)
+    assert ("`preprocess` needs --adjacency in" in line) == (not lists)
+
+
 @pytest.mark.parametrize(
     ("columns", "sets", "said"),
     [

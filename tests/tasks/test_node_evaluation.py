@@ -1,5 +1,6 @@
 """Figures count all nodes of a split."""
 
+import logging
 from contextlib import closing
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from marius_lite.tasks import node_blocks
 from marius_lite.tasks.checkpoint import open_checkpoint
 from marius_lite.tasks.class_probabilities import open_classifier
-from marius_lite.tasks.node_evaluation import classify_split
+from marius_lite.tasks.node_evaluation import classify_split, warn_of_chance
 
 
 @pytest.mark.parametrize(("split", "count"), [("train", 120), ("valid", 180), ("test", 300)])
@@ -26,3 +27,29 @@ def test_all_of_a_split_is_classified_however_large_a_block(class_run, monkeypat
         again = classified()
         assert again.pop("log_loss") == pytest.approx(whole.pop("log_loss"))  # which is summed block by block
         assert again == whole
+
+
+@pytest.mark.parametrize(
+    ("right", "counts", "told"),
+    [
+        (0.9, [50, 50], False),
+        (0.5, [50, 50], True),
+        (0.58, [500, 500], False),
+        (0.58, [50, 50], True),  # eight of a hundred may be chance
+        (0.9, [90, 10], True),
+        (1.0, [100], False),  # there is one class alone
+        (None, [], False),
+    ],
+)
+def test_classes_told_hardly_better_than_by_chance_are_warned_of(caplog, right, counts, told):
+    each = {str(name): {"count": count} for name, count in enumerate(counts)}
+    with caplog.at_level(logging.WARNING, "marius_lite"):
+        warn_of_chance({"count": sum(counts), "accuracy": right, "per_class": each}, several=False)
+    assert ("hardly more than by always answering the most frequent class" in caplog.text) == told
+
+
+@pytest.mark.parametrize(("area", "told"), [(0.5, True), (0.7, False), (None, False)])
+def test_so_are_several_classes_of_a_node(caplog, area, told):
+    with caplog.at_level(logging.WARNING, "marius_lite"):
+        warn_of_chance({"count": 100, "accuracy": 0.1, "roc_auc": area}, several=True)
+    assert ("hardly better than by chance" in caplog.text) == told
