@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,8 @@ UNEVEN = 30.0
 """How many times as large as the deviation of a column another column is, where a network hardly sees the first beside it."""
 SMALLER = 0.25
 """The share of columns that vary least, which must be hard to see. Single ones may hold next to nothing."""
+CODES = range(3, 65)
+"""How many different whole numbers a column has whose numbers may be codes of kinds. Two are as good as 0 and 1."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class FeatureSample:
 
     ``size``: the root mean square of the numbers. ``sizes``: that of each column, (width,). ``means``, ``deviations``: the mean
     and the standard deviation of each column; 1 for a column of one number. ``levels``: the mean of a column's numbers that are
-    not 0, where it has such.
+    not 0, where it has such. ``codes``: the columns, from 0, whose numbers may be codes: a few whole numbers, of rows that are no
+    counts.
     """
 
     negative: bool
@@ -44,6 +47,7 @@ class FeatureSample:
     means: Floats
     deviations: Floats
     levels: Floats
+    codes: tuple[int, ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -88,4 +92,13 @@ def sampled(features: Features) -> FeatureSample:
     there = (values != 0).mean(0)
     levels = means[there > 0] / there[there > 0]
     columns = (part.astype(np.float32) for part in (np.sqrt(squares), means, deviations, levels))
-    return FeatureSample(bool((values < 0).any()), float((values == 0).mean()), float(np.sqrt(squares.mean())), *columns)
+    sizes = float((values == 0).mean()), float(np.sqrt(squares.mean()))
+    found = FeatureSample(bool((values < 0).any()), *sizes, *columns)
+    return found if found.counts else replace(found, codes=_codes(values))
+
+
+def _codes(values: npt.NDArray[np.float64]) -> tuple[int, ...]:
+    """Return the columns of ``values`` that have a few different whole numbers, each often."""
+    whole = np.flatnonzero((values == np.rint(values)).all(0)).tolist()
+    most = min(CODES[-1], len(values) // 4)  # rows of each on average
+    return tuple(column for column in whole if CODES[0] <= len(np.unique(values[:, column])) <= most)

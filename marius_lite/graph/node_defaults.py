@@ -10,7 +10,7 @@ from marius_lite.config import presets
 from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.config.model_sections import MOST_FIRST_HOPS
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.feature_sample import sampled
+from marius_lite.graph.feature_sample import CODES, FeatureSample, sampled
 from marius_lite.graph.first_hops import first_hops
 from marius_lite.graph.hops import Tried
 from marius_lite.graph.likeness import likeness
@@ -26,6 +26,8 @@ FEW_OF_CLASS = 20
 PATIENCE = 20
 """Evaluations without a better one after which sgc stops: rows shrink with each hop, so that it learns slowly at first, and its
 epochs cost little."""
+SHOWN = 10
+"""Columns that a line names at most."""
 NORMALIZE = "model.normalize_features"
 
 
@@ -173,7 +175,10 @@ def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, An
     if dataset.features is None or given.get("inputs") == "embeddings":
         return [f"{NORMALIZE}=false"] if divided else []
     sample = sampled(dataset.features)
+    _say_codes(sample)
     if sample.counts:
+        if divided:
+            log.info(f"each node's features are divided by their sum, because they are counts; --set {NORMALIZE}=false takes all")
         return []
     if sample.large or sample.uneven:
         why = (
@@ -190,6 +195,16 @@ def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, An
         return []
     log.info(f"{NORMALIZE}=false, because features are no counts; --set {NORMALIZE}=true divides each node's by their sum")
     return [f"{NORMALIZE}=false"]
+
+
+def _say_codes(sample: FeatureSample) -> None:
+    """Say that columns of codes tell a network little: it takes their numbers for amounts."""
+    if sample.codes:
+        shown = ", ".join(map(str, sample.codes[:SHOWN])) + (" ..." if len(sample.codes) > SHOWN else "")
+        log.info(
+            f"columns of the features (from 0: {shown}) have {CODES[0]} to {CODES[-1]} different whole numbers: if these are "
+            "codes of kinds, give a column of 0 and 1 for each code instead, because a code's size means nothing"
+        )
 
 
 def _layers(preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:

@@ -53,3 +53,21 @@ def test_codes_beside_a_column_of_amounts_are_no_counts(cli, tmp_path, largest, 
     np.save(tmp_path / "x.npy", x.astype(np.float32))
     assert cli("preprocess", tmp_path / "edges.npy", "--output", tmp_path / "data", "--features", tmp_path / "x.npy") == 0
     assert sampled(Dataset.open(tmp_path / "data").features).counts == counts
+
+
+def test_columns_of_a_few_whole_numbers_may_be_codes(cli, tmp_path):
+    rng = np.random.default_rng(5)
+    np.save(tmp_path / "edges.npy", rng.integers(400, size=(900, 2)))
+    columns = [
+        rng.normal(size=400),
+        rng.integers(7, size=400),
+        rng.integers(2, size=400),
+        rng.integers(18, 95, size=400),
+        rng.integers(40, size=400),
+        np.full(400, 3),
+    ]
+    for name, x in (("codes", np.stack(columns, 1)), ("words", rng.poisson(0.3, (400, 6)))):
+        np.save(tmp_path / "x.npy", x.astype(np.float32))
+        told = ["--features", tmp_path / "x.npy", "--output", tmp_path / name]
+        assert cli("preprocess", tmp_path / "edges.npy", *told) == 0
+        assert sampled(Dataset.open(tmp_path / name).features).codes == ((1, 4) if name == "codes" else ())

@@ -14,6 +14,7 @@ DENSE = RNG.normal(size=(60, 8)).astype(np.float32)
 WORDS = (RNG.random((60, 8)) < 0.2).astype(np.float32)
 LARGE = 100 * np.abs(DENSE)
 AGES_AND_INCOMES = DENSE * np.array([1e4, 30, 1, 1, 1, 0.1, 0.1, 0.1], np.float32)
+CODED = np.concatenate([RNG.integers(5, size=(60, 3)), DENSE[:, 3:]], 1).astype(np.float32)
 UNEVEN = DENSE * np.array([5, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], np.float32)
 
 
@@ -64,6 +65,15 @@ def test_features_are_normalized_where_that_helps(classed, x, gcn, sage, caplog)
             assert config_for(dataset, f"preset:{preset}").model.normalize_features == how
     assert ("because features are large (their root mean square is" in caplog.text) == (x is LARGE or x is AGES_AND_INCOMES)
     assert ("very different sizes" in caplog.text) == (x is UNEVEN)
+
+
+def test_counts_and_codes_are_spoken_of(classed, caplog):
+    for x, counts, codes in ((WORDS, True, False), (DENSE, False, False), (CODED, False, True)):
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "marius_lite"):
+            config_for(classed(x), "preset:gcn")
+        assert ("divided by their sum, because they are counts" in caplog.text) == counts
+        assert ("columns of the features (from 0: 0, 1, 2) have 3 to 64 different whole numbers" in caplog.text) == codes
 
 
 def test_what_is_given_stays(classed):
