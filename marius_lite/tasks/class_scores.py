@@ -56,7 +56,7 @@ def open_scores(
 ) -> Iterator[ClassScores]:
     """Open the scores of all nodes. ``folder``: where scratch files lie meanwhile."""
     with _stored(dataset, config, encoder, table, folder) as stored:
-        wanted = config.evaluation.calibrated and dataset.node_splits is not None
+        wanted = config.evaluation.calibrated and "valid" in dataset.node_counts
         yield ClassScores(stored, calibrated(dataset, stored, config.training.seed) if wanted else UNFITTED)
 
 

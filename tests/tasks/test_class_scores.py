@@ -1,5 +1,6 @@
 """What scores of classes say is fitted on validation nodes alone, and makes a model's figures better, not its order other."""
 
+import json
 from contextlib import closing
 
 import numpy as np
@@ -108,3 +109,28 @@ def test_a_run_from_before_there_was_a_choice_goes_by_its_scores(cli, several, t
     told = ml.evaluate_run(tmp_path / "run")
     forget(tmp_path / "run", "calibrated")
     assert ml.evaluate_run(tmp_path / "run") == told
+
+
+@pytest.mark.parametrize("options", [("--train-nodes", "train"), ("--train-nodes", "train", "--test-nodes", "test")])
+def test_without_validation_nodes_nodes_are_classified_by_scores_alone(cli, tmp_path, capfd, options):
+    rng = np.random.default_rng(0)
+    for name, values in (("edges", rng.integers(60, size=(300, 2))), ("y", np.arange(60) % 3)):
+        np.save(tmp_path / f"{name}.npy", values)
+    for name, nodes in (("train", range(20)), ("test", range(30, 50))):
+        np.save(tmp_path / f"{name}.npy", np.array(nodes))
+    told = [tmp_path / f"{each}.npy" if each in ("train", "test") else each for each in options]
+    data, run = tmp_path / "data", tmp_path / "run"
+    assert (
+        cli("preprocess", tmp_path / "edges.npy", "--labels", tmp_path / "y.npy", *told, "--output", data, "--adjacency", "in")
+        == 0
+    )
+    assert cli("train", data, "--run", run, "--set", "training.epochs=2") == 0
+    assert cli("predict", run) == 0
+    assert cli("export", run, "--output", tmp_path / "out") == 0
+    capfd.readouterr()
+    if "test" in options:
+        assert cli("eval", run, "--json") == 0
+        assert json.loads(capfd.readouterr().out)["count"] == 20
+    else:
+        assert cli("eval", run) == 2
+        assert "no node split 'test'" in capfd.readouterr().err
