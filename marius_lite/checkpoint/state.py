@@ -78,8 +78,11 @@ class State:
         return replace(self, evaluate=False, best=best)
 
     def eased(self) -> State:
-        """Return the state with a regularizer that is one step weaker. Plateaus try a stronger one first from now on."""
-        return replace(self, weakened=self.weakened + 1, tries_first=-1)
+        """Return the state with a regularizer that is one step weaker, which the next evaluations may show.
+
+        Plateaus are counted anew, and try a stronger one first.
+        """
+        return replace(self, weakened=self.weakened + 1, tries_first=-1, since=0)
 
     def measured(self, metric: str, value: float | None, patience: int = 0, weakens: bool = False, counts: bool = True) -> State:
         """Return the state after an evaluation, whether or not it has a checkpoint.

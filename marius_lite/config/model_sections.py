@@ -136,6 +136,7 @@ class DrawSection(Section):
 
 
 MOST_FIRST_HOPS = 256
+"""How many times rows are mixed at most. `train` tries no more either."""
 
 
 class InitSection(Section):
@@ -147,7 +148,7 @@ class InitSection(Section):
         "auto",
         description="how many times a node's first row, once drawn, becomes the mean of its neighbours' rows: so it says where "
         "the node is in the graph. 0: rows are as `init.nodes` draws them. auto: 8 where nodes are classified without features, "
-        "else 0; without a configuration `train` takes more where linear models are clearly better with them",
+        "else 0; without a configuration, or with `preset:gcn`, more where linear models are clearly better with them",
     )
 
 

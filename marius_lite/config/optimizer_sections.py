@@ -79,8 +79,8 @@ class RegularizerSection(Section):
     )
     eases: bool = Field(
         True,
-        description="with `decay` below 1: `weight` is also multiplied by it where the regularizer makes relations vanish before "
-        "anything is learned",
+        description="with `decay` below 1: `weight` is also multiplied by it, at evaluations, where the regularizer makes the "
+        "relations of complex or distmult vanish before anything is learned",
     )
 
     @property

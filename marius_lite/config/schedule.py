@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from marius_lite.config.schema import Config
 
 REGULARIZER_TRIED = {1: 1, 3: -2, 5: 1}
@@ -25,13 +27,13 @@ GROWN_AFTER = 64
 def may_ease(config: Config, epochs: int, items: int, weakened: int) -> bool:
     """Return whether the regularizer becomes a step weaker if relations have not grown after so many ``epochs``.
 
-    ``items``: edges of an epoch. ``weakened``: by how many steps it is weaker already. It is so at most every other epoch from
-    the warmup's first quarter on, because rows take that long to show what a weight does.
+    ``items``: edges of an epoch. ``weakened``: by how many steps it is weaker already. It is so at most every other epoch, from
+    the warmup's first quarter and GROWN_AFTER batches on, because rows take that long to show what a weight does.
     """
-    regularizer, first = config.regularizer, config.optimizer.schedule.warmup / 4
-    long_enough = epochs >= first and epochs * -(-items // config.training.batch_size) >= GROWN_AFTER
-    changes = regularizer.eases and regularizer.is_on and regularizer.decay < 1
-    return changes and long_enough and 2 * weakened <= epochs - first
+    regularizer, batches = config.regularizer, -(-items // config.training.batch_size)
+    changes = regularizer.eases and regularizer.is_on and regularizer.decay < 1 and not is_last(config, epochs - 1)
+    first = max(config.optimizer.schedule.warmup / 4, ceil(GROWN_AFTER / max(1, batches)))
+    return changes and epochs >= first and 2 * weakened <= epochs - first
 
 
 def is_last(config: Config, epoch: int) -> bool:

@@ -189,16 +189,19 @@ class Adjacency:
 
     def _factors(self, k: int, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Divide weights by the unit, where they are. Those below 0 become 0. Raises UserError for one that is not finite."""
-        factors = as_factors(weights, self.unit)
-        self.require_weights(k, factors, "model.weight_unit", "0, so that all edges count alike,")
-        return factors
+        if not np.isfinite([weights.min(initial=0), weights.max(initial=0)]).all():
+            raise UserError(
+                f"{self.folder}: the edges into partition {k} have weights that are not finite: `model.weight_unit` takes finite "
+                "weights: set it to 0, so that all edges count alike, or preprocess edges with such weights"
+            )
+        return as_factors(weights, self.unit)
 
-    def require_weights(self, k: int, weights: npt.NDArray[np.float32], key: str, off: str) -> None:
-        """Raise UserError unless the weights of partition k's edges are what ``key`` takes, which ``off`` turns off."""
+    def require_weights(self, k: int, weights: npt.NDArray[np.float32]) -> None:
+        """Raise UserError unless neighbours can be drawn by the weights of partition k's edges."""
         if len(weights) and not (weights.min() >= 0 and weights.max() < np.inf):
             raise UserError(
                 f"{self.folder}: the edges into partition {k} have weights from {weights.min()} to {weights.max()}: "
-                f"`{key}` takes finite weights of 0 or more: set it to {off} or preprocess edges with such weights"
+                "`sampling.weighted` takes finite weights of 0 or more: set it to false, or preprocess edges with such weights"
             )
 
     def _range(self, k: int, array: str) -> tuple[int, int]:

@@ -16,8 +16,8 @@ from marius_lite.graph.whole_lists import Floats, WholeLists, whole_lists
 
 WIDTH = 128
 """Numbers of a row that is tried."""
-MOST_GATHERED = 1 << 24
-"""Edges times hops that are tried at most: seconds."""
+MOST_GATHERED = 1 << 23
+"""Hops times rows that each of them takes or makes, at most: some ten seconds."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,22 @@ def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit: f
 
     More hops are tried as long as they are no worse.
 
-    ``directions``, ``unit``: see `graph.hops.tried`. None where the usual ones are best, or nothing can be said. Takes 60 bytes
-    an edge and 2 KB a node at most. Raises UserError for a damaged dataset, RunError for a file that cannot be read.
+    ``directions``, ``unit``: see `graph.hops.tried`. None where the usual ones are best, or nothing can be said: of large graphs,
+    few nodes, or nodes of several classes, see `Tried.several`. Takes 60 bytes an edge and 5 KB a node at most. Raises UserError
+    for a damaged dataset, RunError for a file that cannot be read.
     """
-    test = linear_test(dataset)
-    if test is None:
+    size = dataset.manifest
+    rows_a_hop = size.edges["train"] * (1 + (directions == "both")) + 2 * size.nodes
+    most = min(most, MOST_GATHERED // max(1, rows_a_hop))
+    test = linear_test(dataset) if 2 * usual <= most else None
+    if test is None or test.several:
         return None
     lists = whole_lists(dataset, unit).facing(directions)
-    if len(lists.sources) * 2 * usual > MOST_GATHERED:
-        return None
     rows = np.random.default_rng(0).standard_normal((dataset.manifest.nodes, WIDTH), np.float32)
     hops, tried, rows = usual, usual, _walked(rows, lists, usual)
     first = best = last = _share(test, rows, lists)
     wanted = 1.0
-    while 2 * tried <= most and len(lists.sources) * 2 * tried <= MOST_GATHERED:
+    while 2 * tried <= most and best < 1:
         rows = _walked(rows, lists, tried)
         share, tried, wanted = _share(test, rows, lists), 2 * tried, wanted * (1 - FEWER)
         if share < last:

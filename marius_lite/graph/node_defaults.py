@@ -143,13 +143,15 @@ def _both_ends(dataset: Dataset, name: str, over: Mapping[str, Any]) -> list[str
 
 def _first_hops(dataset: Dataset, name: str, over: Mapping[str, Any], directions: str) -> list[str]:
     """Return over how many hops first rows are mixed, where linear models are clearly better with more than usual."""
-    given = _given(over, "model").get("encoder") == "none" or "hops" in _given(over, "init") or directions not in DIRECTIONS
-    if name != "gcn" or dataset.features is not None or given:
+    other = _given(over, "model").get("encoder", "gcn") != "gcn" or "hops" in _given(over, "init") or directions not in DIRECTIONS
+    if name != "gcn" or dataset.features is not None or other:
         return []
-    lists, unit = dataset.adjacency, None
-    if lists is not None and lists.has_weights and "weight_unit" not in _given(over, "model"):
-        unit = weights_of(lists).unit
-    found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, directions, unit)
+    lists, unit = dataset.adjacency, _given(over, "model").get("weight_unit", "auto")
+    if unit == "auto":
+        unit = weights_of(lists).unit if lists is not None and lists.has_weights else None
+    if unit is not None and not (isinstance(unit, int | float) and unit >= 0):
+        return []  # `load` says what is wrong with it
+    found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, directions, unit or None)
     if found is None:
         return []
     log.info(
@@ -178,7 +180,7 @@ def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, An
     _say_codes(sample)
     if sample.counts:
         if divided:
-            log.info(f"each node's features are divided by their sum, because they are counts; --set {NORMALIZE}=false takes all")
+            log.info(f"features are counts: each node's are divided by their sum; --set {NORMALIZE}=false takes them as they are")
         return []
     if sample.large or sample.uneven:
         why = (

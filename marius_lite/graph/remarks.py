@@ -45,8 +45,8 @@ def _unused_weights(config: Config) -> str:
     """Return the remark that the edges' weights are not used, with what would use them."""
     if may_weigh(config):
         return "edges have weights, but all edges count alike (`model.weight_unit` is 0)"
-    nodes = planning_of(config).unit == "nodes"
-    why = f"{', '.join(WEIGHING)} do: `model.weight_unit`" if nodes else "all training edges count alike"
+    may = planning_of(config).unit == "nodes" or config.model.encoder in WEIGHING
+    why = f"{', '.join(WEIGHING)} do: `model.weight_unit`" if may else "all training edges count alike"
     return f"edges have weights, which this run does not use ({why})"
 
 

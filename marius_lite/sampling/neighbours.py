@@ -103,7 +103,7 @@ def read_lists(adjacency: Adjacency, k: int, weighted: bool, own_pages: bool = F
     """
     lists = adjacency.read(k, weighted, own_pages)
     if lists.weights is not None:
-        adjacency.require_weights(k, lists.weights, "sampling.weighted", "false,")
+        adjacency.require_weights(k, lists.weights)
     return lists
 
 

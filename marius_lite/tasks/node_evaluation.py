@@ -17,6 +17,8 @@ from marius_lite.tasks.node_blocks import blocks, by_partition
 
 CHANCE = 0.55
 """Area under the ROC curve, which is 0.5 by chance, up to which the order of nodes by their scores says hardly anything."""
+FEWEST = 20
+"""Nodes below which figures may be chance, whatever the model."""
 
 
 def classify_split(
@@ -42,23 +44,19 @@ def classify_split(
 
 
 def warn_of_chance(result: dict[str, Any], several: bool) -> None:
-    """Warn where classes are told hardly better than by chance. ``several``: whether a node may have several."""
-    count, right = result["count"], result["accuracy"]
-    if not count:
+    """Warn where classes are told, and nodes ordered by them, hardly better than by chance. ``several``: whether a node may have
+    several classes: then the order alone counts."""
+    area, count = result["roc_auc"], result["count"]
+    if area is None or area >= CHANCE or count < FEWEST:
         return
-    if several:
-        area = result["roc_auc"]
-        poor = area is not None and area < CHANCE
-        found = f"nodes of a class are ordered hardly better than by chance (roc_auc is {area})"
-    else:
-        usual = max(each["count"] for each in result["per_class"].values()) / count
-        poor = usual < 1 and right <= usual + 2 * sqrt(usual * (1 - usual) / count)
-        found = (
-            f"{right:.1%} of the nodes are told right, hardly more than by always answering the most frequent class ({usual:.1%})"
-        )
-    if poor:
-        log.warning(
-            "%s: the model has not learned what this split asks; take another encoder (model.encoder: sage, gcn), other ends of "
-            "edges (model.directions), features that say more, or more training nodes",
-            found,
-        )
+    found = f"nodes are ordered by their classes hardly better than by chance (roc_auc is {area:.2f})"
+    if not several:
+        right, usual = result["accuracy"], max(each["count"] for each in result["per_class"].values()) / count
+        if right > usual + 2 * sqrt(usual * (1 - usual) / count):
+            return
+        found += f", and {right:.1%} are told right, where always answering the most frequent class would tell {usual:.1%}"
+    log.warning(
+        "%s: the model has not learned what this split asks; take another encoder (model.encoder: sage, gcn), other ends of "
+        "edges (model.directions), features that say more, or more training nodes",
+        found,
+    )

@@ -82,12 +82,28 @@ def test_links_of_low_weight_count_little(stored):
     dataset = stored((*ends, weights), classes, "--undirected", "--columns", "src,dst,weight")
     by_weights = config_for(dataset, None).init.hops
     assert by_weights >= 32
+    assert config_for(dataset, None, ["model.weight_unit=0.5"]).init.hops == by_weights
     alike = config_for(dataset, None, ["model.weight_unit=0"]).init.hops
     assert alike == "auto" or alike < by_weights
 
 
-@pytest.mark.parametrize(("edges_times_hops", "most"), [(0, FIRST_HOPS), (1160 * 2 * 32, 32)])
-def test_no_more_are_tried_than_take_seconds(stored, monkeypatch, edges_times_hops, most):
-    monkeypatch.setattr(module, "MOST_GATHERED", edges_times_hops)
+@pytest.mark.parametrize("encoder", ["sage", "gat"])
+def test_other_encoders_keep_the_usual_ones(stored, encoder):
+    """With sage more hops look better to linear models, and are not."""
+    dataset = stored(*paths(), "--undirected")
+    assert config_for(dataset, "preset:gcn", [f"model.encoder={encoder}"]).init.hops == "auto"
+
+
+def test_nodes_of_several_classes_say_too_little(stored):
+    edges, classes = paths()
+    assert first_hops(stored(edges, np.eye(CLASSES, dtype=np.int8)[classes], "--undirected"), 8, 256, "in", None) is not None
+    several = np.eye(CLASSES, dtype=np.int8)[classes]
+    several[::3, 0] = 1
+    assert first_hops(stored(edges, several, "--undirected", "--overwrite"), 8, 256, "in", None) is None
+
+
+@pytest.mark.parametrize(("gathered", "most"), [(0, FIRST_HOPS), ((1160 * 2 + 1200 * 2) * 32, 32)])
+def test_no_more_are_tried_than_take_seconds(stored, monkeypatch, gathered, most):
+    monkeypatch.setattr(module, "MOST_GATHERED", gathered)
     found = first_hops(stored(*paths(), "--undirected"), FIRST_HOPS, MOST_FIRST_HOPS, "in", None)
     assert (found.hops if found else FIRST_HOPS) == most

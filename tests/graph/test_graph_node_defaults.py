@@ -72,7 +72,7 @@ def test_counts_and_codes_are_spoken_of(classed, caplog):
         caplog.clear()
         with caplog.at_level(logging.INFO, "marius_lite"):
             config_for(classed(x), "preset:gcn")
-        assert ("divided by their sum, because they are counts" in caplog.text) == counts
+        assert ("features are counts: each node's are divided by their sum" in caplog.text) == counts
         assert ("columns of the features (from 0: 0, 1, 2) have 3 to 64 different whole numbers" in caplog.text) == codes
 
 

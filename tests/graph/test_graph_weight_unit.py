@@ -79,11 +79,11 @@ def test_weights_below_0_count_0(weighted, directions):
     assert sorted(factors) == sorted([0, 0, 1, 2] * (1 + (directions == "both")))
 
 
-@pytest.mark.parametrize("weight", [np.inf, np.nan])
+@pytest.mark.parametrize("weight", [np.inf, -np.inf, np.nan])
 def test_weights_that_cannot_be_multiplied_with_are_refused(weighted, monkeypatch, weight):
     lists = weighted([1, 2, 6, 3]).adjacency.weighing(1.0)
     monkeypatch.setattr(lists, "_read", lambda k, name, out: np.full_like(out, weight) if name == "weight" else out)
-    with pytest.raises(UserError, match=r"weights from .* `model.weight_unit` takes finite weights"):
+    with pytest.raises(UserError, match=r"weights that are not finite: `model.weight_unit` takes finite weights"):
         lists.read(0)
 
 

@@ -30,26 +30,30 @@ def test_all_of_a_split_is_classified_however_large_a_block(class_run, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("right", "counts", "told"),
+    ("area", "right", "counts", "told"),
     [
-        (0.9, [50, 50], False),
-        (0.5, [50, 50], True),
-        (0.58, [500, 500], False),
-        (0.58, [50, 50], True),  # eight of a hundred may be chance
-        (0.9, [90, 10], True),
-        (1.0, [100], False),  # there is one class alone
-        (None, [], False),
+        (0.9, 0.9, [50, 50], False),
+        (0.51, 0.5, [50, 50], True),
+        (0.54, 0.58, [500, 500], False),
+        (0.54, 0.58, [50, 50], True),  # eight of a hundred may be chance
+        (0.51, 0.9, [90, 10], True),
+        (0.9, 0.9, [90, 10], False),  # nodes of the rare class are ordered well
+        (1.0, 1.0, [27, 3], False),
+        (0.4, 0.5, [2, 2], False),  # too few to say anything
+        (None, 1.0, [100], False),  # there is one class alone
+        (None, None, [], False),
     ],
 )
-def test_classes_told_hardly_better_than_by_chance_are_warned_of(caplog, right, counts, told):
+def test_classes_told_hardly_better_than_by_chance_are_warned_of(caplog, area, right, counts, told):
     each = {str(name): {"count": count} for name, count in enumerate(counts)}
     with caplog.at_level(logging.WARNING, "marius_lite"):
-        warn_of_chance({"count": sum(counts), "accuracy": right, "per_class": each}, several=False)
-    assert ("hardly more than by always answering the most frequent class" in caplog.text) == told
+        warn_of_chance({"count": sum(counts), "accuracy": right, "per_class": each, "roc_auc": area}, several=False)
+    assert ("always answering the most frequent class would tell" in caplog.text) == told
+    assert bool(caplog.text) == told
 
 
-@pytest.mark.parametrize(("area", "told"), [(0.5, True), (0.7, False), (None, False)])
+@pytest.mark.parametrize(("area", "told"), [(0.512345, True), (0.7, False), (None, False)])
 def test_so_are_several_classes_of_a_node(caplog, area, told):
     with caplog.at_level(logging.WARNING, "marius_lite"):
         warn_of_chance({"count": 100, "accuracy": 0.1, "roc_auc": area}, several=True)
-    assert ("hardly better than by chance" in caplog.text) == told
+    assert ("hardly better than by chance (roc_auc is 0.51)" in caplog.text) == told
