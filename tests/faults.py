@@ -5,13 +5,11 @@ The settings are those of tests/native/faults.c, whose first comment explains th
     done = faults.run(code, KILL="*:/run/:17")          # `code` is Python source, or a list: a command line
     trace = faults.trace(code, "*:/run/")               # list of Call, in order
 
-The fixture `forked_faults` is the same for Python source alone, of which none imports the storage again.
+The fixture `forked_faults` of tests/forks.py is the same for Python source alone, of which none imports the storage again.
 """
 
 import io
-import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -71,29 +69,6 @@ class Faults:
         return calls
 
 
-class ForkedFaults(Faults):
-    """Its programs are forks of a process that is started with the first of them."""
-
-    def __init__(self, server: subprocess.Popen, folder: Path):
-        self.server = server
-        self.folder = folder
-
-    def run(self, program: str, timeout: float = 60, **settings: str) -> subprocess.CompletedProcess:
-        told = [self.folder / name for name in ("told.out", "told.err")]
-        for path in told:
-            path.write_bytes(b"")
-        request = {"code": program, "output": str(told[0]), "errors": str(told[1]), "faults": settings}
-        self.server.stdin.write(json.dumps(request).encode() + b"\n")
-        pid = int(self.server.stdout.readline())
-        over = select.select([self.server.stdout], [], [], timeout)[0]
-        if not over:
-            os.kill(pid, signal.SIGKILL)
-        status = os.waitstatus_to_exitcode(int(self.server.stdout.readline()))
-        if not over:
-            raise subprocess.TimeoutExpired(program, timeout)
-        return subprocess.CompletedProcess(program, status, *(path.read_text() for path in told))
-
-
 @pytest.fixture(scope="session")
 def fault_library(tmp_path_factory) -> Path:
     library = tmp_path_factory.mktemp("faults") / "faults.so"
@@ -106,18 +81,3 @@ def fault_library(tmp_path_factory) -> Path:
 @pytest.fixture
 def faults(fault_library, tmp_path) -> Faults:
     return Faults(fault_library, tmp_path)
-
-
-@pytest.fixture(scope="session")
-def fault_server(fault_library):
-    environment = os.environ | {"LD_PRELOAD": str(fault_library), "PYTHONPATH": PATH}
-    command = [sys.executable, Path(__file__).with_name("fault_server.py")]
-    with subprocess.Popen(command, bufsize=0, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"ready\n"
-        yield process
-        process.stdin.close()
-
-
-@pytest.fixture
-def forked_faults(fault_server, tmp_path_factory) -> Faults:
-    return ForkedFaults(fault_server, tmp_path_factory.mktemp("told"))

@@ -1,6 +1,7 @@
 """Processes that are forks of one warm process, which has torch and the program imported, and are used as those of subprocess.
 
-`fork_server` is that process (end_to_end/fork_server.py); `forked` starts one, and `forked_processes` lets `--processes` do so:
+`fork_server` is that process (end_to_end/fork_server.py); `forked` starts one, `forked_processes` lets `--processes` do so, and
+`forked_faults` runs Python source under faults:
 
     process = forked(code, "1", env={"RANK": "1"})     # Python source and its arguments, or a list: those of the command line
     out, err = process.communicate()
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from faults import PATH
+from faults import PATH, Faults
 
 from marius_lite.machine_process import ADDRESS, COUNT, PORT, RANK
 from marius_lite.processes import start
@@ -94,7 +95,7 @@ def fork_server(fault_library, tmp_path_factory):
 def forked(fork_server, tmp_path_factory):
     begun = []
 
-    def fork(program, *arguments, env=(), cwd=None, errors=None):
+    def fork(program, *arguments, env=(), cwd=None, errors=None, faults=None):
         folder = tmp_path_factory.mktemp("told")
         for name in ("out", "err"):
             (folder / name).touch()
@@ -103,6 +104,7 @@ def forked(fork_server, tmp_path_factory):
             "output": str(folder / "out"),
             "errors": errors or str(folder / "err"),
             "environment": dict(env),
+            "faults": faults,
             "folder": str(cwd or folder),
         }
         begun.append(Forked(fork_server, request))
@@ -112,6 +114,23 @@ def forked(fork_server, tmp_path_factory):
     for process in begun:
         process.kill()
         process.wait()
+
+
+class ForkedFaults(Faults):
+    """Its programs are forks, each with faults of its own."""
+
+    def __init__(self, forked, folder: Path):
+        self.forked, self.folder = forked, folder
+
+    def run(self, program: str, timeout: float = 60, **settings: str) -> subprocess.CompletedProcess:
+        process = self.forked(program, faults=settings)
+        told = process.communicate(timeout)
+        return subprocess.CompletedProcess(program, process.returncode, *told)
+
+
+@pytest.fixture
+def forked_faults(forked, tmp_path_factory) -> Faults:
+    return ForkedFaults(forked, tmp_path_factory.mktemp("told"))
 
 
 @pytest.fixture

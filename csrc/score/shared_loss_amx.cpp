@@ -25,8 +25,9 @@ struct Layout {
     std::int64_t over_dim = tiles_of(words<RoundedShares>(dim));  // tiles deep
     std::int64_t over_rows = tiles_of(words<RoundedShares>(rows));
     std::int64_t all_rows = 2 * over_rows * tile;  // with those beyond, which are zero
-    std::int64_t by_dim = apart(words<RoundedShares>(dim)), by_row = apart(words<RoundedShares>(rows)),
-                 weighted = apart(dim);                                                                              // apart
+    std::int64_t by_dim = apart(words<RoundedShares>(dim));
+    std::int64_t by_row = apart(words<RoundedShares>(rows));
+    std::int64_t weighted = apart(dim);
     std::int64_t shares = all_rows * tile, pairs = all_rows / 2 * block_queries, scores = all_rows * block_queries;  // of a block
     std::int64_t d_query = dim_tiles * tile * block_queries;
     std::int64_t packed = over_dim * tile * block_queries;

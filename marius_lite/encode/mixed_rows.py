@@ -22,6 +22,7 @@ from marius_lite.config.schema import Config
 from marius_lite.encode.vectors import SCRATCH, inference_bytes
 from marius_lite.evaluate.inference import infer
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.first_hops import at_length_one
 from marius_lite.graph.inputs import lists_read
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.log import log
@@ -92,9 +93,9 @@ class MixedRows:
         """
         dim = len(self.mean)
         for first, mixed in self.table.node_blocks(k, PART_BYTES):
-            apart = _at_length_one(mixed[:, :dim]) - self.mean
+            apart = at_length_one(mixed[:, :dim]) - self.mean
             tells = np.linalg.norm(apart, axis=1) > SAME
-            values = _at_length_one(apart) * np.float32(dim**0.5)
+            values = at_length_one(apart) * np.float32(dim**0.5)
             part = rows[first : first + len(values), :dim]
             part[tells] = as_stored(values[tells], rows.dtype)
 
@@ -124,12 +125,5 @@ def _mean(table: RowTable, dim: int) -> npt.NDArray[np.float32]:
     total = np.zeros(dim)
     for k in range(table.partitions):
         for _, rows in table.node_blocks(k, PART_BYTES):
-            total += _at_length_one(rows[:, :dim]).sum(0, dtype=np.float64)
+            total += at_length_one(rows[:, :dim]).sum(0, dtype=np.float64)
     return (total / max(1, table.nodes)).astype(np.float32)
-
-
-def _at_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return rows (n, dim) of length 1, or 0 where they are 0."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: npt.NDArray[np.float32] = rows / np.maximum(lengths, np.float32(TINY))
-    return scaled

@@ -15,7 +15,7 @@ from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.likeness import likeness
 from marius_lite.graph.node_defaults import by_directions, by_relation, by_weight, more_hops, node_settings
 from marius_lite.graph.symmetry import DIRECTIONS, directions
-from marius_lite.graph.weight_unit import weights_of
+from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
 
 DECODER = "model.decoder="
@@ -110,10 +110,8 @@ def linear_models(dataset: Dataset, asked: Any = None) -> Tried | None:
     """Try linear models where nodes have features and classes, see `graph.hops`. ``asked``: the given `model.directions`."""
     if not _classified(dataset):
         return None
-    lists = dataset.adjacency
-    unit = weights_of(lists).unit if lists is not None and lists.has_weights else None
     ends = [asked] if asked in DIRECTIONS else DIRECTIONS[:1] if directions(dataset).undirected else DIRECTIONS
-    return tried(dataset, ends, unit)
+    return tried(dataset, ends, unit_of)
 
 
 def _classified(dataset: Dataset) -> bool:

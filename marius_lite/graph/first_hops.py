@@ -6,13 +6,14 @@ hundreds, where nodes have many links fewer than ten, after which all rows are a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.linear_test import FEWER, LinearTest, clear, linear_test
-from marius_lite.graph.whole_lists import Floats, WholeLists, whole_lists
+from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_lists
 
 WIDTH = 128
 """Numbers of a row that is tried."""
@@ -29,14 +30,14 @@ class BetterHops:
     before: float
 
 
-def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit: float | None) -> BetterHops | None:
+def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit_of: UnitOf) -> BetterHops | None:
     """Double the ``usual`` hops, to ``most`` at most, where each doubling makes a fifth of the wrong answers right on average.
 
     More hops are tried as long as they are no worse.
 
-    ``directions``, ``unit``: see `graph.hops.tried`. None where the usual ones are best, or nothing can be said: of large graphs,
-    few nodes, or nodes of several classes, see `Tried.several`. Takes 60 bytes an edge and 5 KB a node at most. Raises UserError
-    for a damaged dataset, RunError for a file that cannot be read.
+    ``directions``, ``unit_of``: see `graph.hops.tried`. None where the usual ones are best, or nothing can be said: of large
+    graphs, few nodes, or nodes of several classes, see `Tried.several`. Takes 60 bytes an edge and 5 KB a node at most. Raises
+    UserError for a damaged dataset, RunError for a file that cannot be read.
     """
     size = dataset.manifest
     rows_a_hop = size.edges["train"] * (1 + (directions == "both")) + 2 * size.nodes
@@ -44,20 +45,26 @@ def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit: f
     test = linear_test(dataset) if 2 * usual <= most else None
     if test is None or test.several:
         return None
-    lists = whole_lists(dataset, unit).facing(directions)
-    rows = np.random.default_rng(0).standard_normal((dataset.manifest.nodes, WIDTH), np.float32)
-    hops, tried, rows = usual, usual, _walked(rows, lists, usual)
-    first = best = last = _share(test, rows, lists)
-    wanted = 1.0
-    while 2 * tried <= most and best < 1:
-        rows = _walked(rows, lists, tried)
-        share, tried, wanted = _share(test, rows, lists), 2 * tried, wanted * (1 - FEWER)
-        if share < last:
+    lists = whole_lists(dataset, unit_of(dataset)).facing(directions)
+    rows = _walked(np.random.default_rng(0).standard_normal((size.nodes, WIDTH), np.float32), lists, usual)
+    hops, shares = usual, [_share(test, rows, lists)]
+    while 2 * hops <= most and shares[-1] < 1:
+        rows, hops = _walked(rows, lists, hops), 2 * hops
+        share = _share(test, rows, lists)
+        if share < shares[-1]:
             break
-        last = share
-        if clear(share, best, test.asked) and 1 - share <= wanted * (1 - best):
-            hops, best, wanted = tried, share, 1.0
-    return BetterHops(hops, best, first) if hops > usual else None
+        shares.append(share)
+    doublings = best_doublings(shares, test.asked)
+    return BetterHops(usual << doublings, shares[doublings], shares[0]) if doublings else None
+
+
+def best_doublings(shares: Sequence[float], asked: int) -> int:
+    """Return how many doublings are worth it, by the shares of right answers after 0, 1, ... of them, of so many ``asked``."""
+    best = 0
+    for at, share in enumerate(shares):
+        if clear(share, shares[best], asked) and 1 - share <= (1 - FEWER) ** (at - best) * (1 - shares[best]):
+            best = at
+    return best
 
 
 def _walked(rows: Floats, lists: WholeLists, hops: int) -> Floats:
@@ -70,11 +77,12 @@ def _walked(rows: Floats, lists: WholeLists, hops: int) -> Floats:
 
 def _share(test: LinearTest, rows: Floats, lists: WholeLists) -> float:
     """Return the share of right answers by rows as training begins with them, and what two hops of GCN make of these."""
-    rows = _at_length_one(rows)
-    rows = _at_length_one(rows - rows.mean(0))
+    rows = at_length_one(rows)
+    rows = at_length_one(rows - rows.mean(0))
     return test.of(rows, lists.mixed(lists.mixed(rows)))
 
 
-def _at_length_one(rows: Floats) -> Floats:
+def at_length_one(rows: Floats) -> Floats:
+    """Return rows (n, dim) of length 1, or 0 where they are 0."""
     scaled: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     return scaled

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.linear_test import FEWER, LinearTest, clear, linear_test, noise
-from marius_lite.graph.whole_lists import WholeLists, whole_lists
+from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_lists
 
-Floats = npt.NDArray[np.float32]
 WIDTH = 256
 """The most columns of features; wider ones become so many of their principal components."""
 HOPS, MOST_HOPS = 4, 12
@@ -84,10 +82,10 @@ class Tried:
         return self.related is not None and self._clear(self.related, self.best)
 
 
-def tried(dataset: Dataset, directions: Sequence[str], unit: float | None = None) -> Tried | None:
-    """Try them. ``directions``: values of `model.directions` that are tried, the usual one first. ``unit``: the weight of an edge
-    that counts as one; None where all count alike. None where the graph is too large, or there are too few training and
-    validation nodes.
+def tried(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda _: None) -> Tried | None:
+    """Try them. ``directions``: values of `model.directions` that are tried, the usual one first. ``unit_of``: returns the weight
+    of an edge that counts as one, None where all count alike; it is asked where something is tried. None where the graph is too
+    large, or there are too few training and validation nodes.
 
     Takes 60 bytes an edge and 6 KB a node at most. Raises UserError for a damaged dataset, RunError for a file that cannot be
     read.
@@ -95,6 +93,7 @@ def tried(dataset: Dataset, directions: Sequence[str], unit: float | None = None
     test = None if dataset.features is None else linear_test(dataset)
     if test is None:
         return None
+    unit = unit_of(dataset)
     lists = whole_lists(dataset, unit)
     rows, count = _rows(dataset), test.asked
     own = test.of(rows)

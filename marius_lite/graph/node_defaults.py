@@ -15,7 +15,7 @@ from marius_lite.graph.first_hops import first_hops
 from marius_lite.graph.hops import Tried
 from marius_lite.graph.likeness import likeness
 from marius_lite.graph.symmetry import DIRECTIONS, directions
-from marius_lite.graph.weight_unit import weights_of
+from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
 
 UPDATES = {"gcn": 500, "sage": 1000}
@@ -146,12 +146,11 @@ def _first_hops(dataset: Dataset, name: str, over: Mapping[str, Any], directions
     other = _given(over, "model").get("encoder", "gcn") != "gcn" or "hops" in _given(over, "init") or directions not in DIRECTIONS
     if name != "gcn" or dataset.features is not None or other:
         return []
-    lists, unit = dataset.adjacency, _given(over, "model").get("weight_unit", "auto")
-    if unit == "auto":
-        unit = weights_of(lists).unit if lists is not None and lists.has_weights else None
-    if unit is not None and not (isinstance(unit, int | float) and unit >= 0):
+    unit = _given(over, "model").get("weight_unit", "auto")
+    if unit != "auto" and not (isinstance(unit, int | float) and unit >= 0):
         return []  # `load` says what is wrong with it
-    found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, directions, unit or None)
+    find_unit = unit_of if unit == "auto" else lambda _: unit or None
+    found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, directions, find_unit)
     if found is None:
         return []
     log.info(

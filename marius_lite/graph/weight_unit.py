@@ -8,7 +8,6 @@ import numpy as np
 
 from marius_lite.config.edge_weights import may_weigh
 from marius_lite.config.schema import Config
-from marius_lite.graph.adjacency import Adjacency
 from marius_lite.graph.dataset import Dataset
 from marius_lite.log import log
 
@@ -46,9 +45,8 @@ def with_unit(dataset: Dataset, config: Config) -> Config:
     """Return the configuration with a number for `model.weight_unit`. Raises UserError for a damaged dataset."""
     if config.model.weight_unit != "auto":
         return config
-    unit, lists = 0.0, dataset.adjacency
-    if lists is not None and lists.has_weights and may_weigh(config):
-        weights = weights_of(lists)
+    unit, weights = 0.0, weights_of(dataset) if may_weigh(config) else None
+    if weights is not None:
         unit = weights.unit or 0.0
         below = f", and those below 0 (down to {weights.least:g}) count 0" if weights.least < 0 else ""
         if unit:
@@ -61,8 +59,20 @@ def with_unit(dataset: Dataset, config: Config) -> Config:
     return config.model_copy(update={"model": config.model.model_copy(update={"weight_unit": unit})})
 
 
-def weights_of(lists: Adjacency) -> Weights:
-    """Return what the weights of edges are like. Of large graphs some partitions are read, at even distances."""
+def unit_of(dataset: Dataset) -> float | None:
+    """Return the weight that counts as one neighbour. None where all edges should count alike, or have no weights."""
+    weights = weights_of(dataset)
+    return None if weights is None else weights.unit
+
+
+def weights_of(dataset: Dataset) -> Weights | None:
+    """Return what the weights of edges are like; None where they have none.
+
+    Of large graphs some partitions are read, at even distances. Raises UserError for a damaged dataset.
+    """
+    lists = dataset.adjacency
+    if lists is None or not lists.has_weights:
+        return None
     partitions = lists.partitioning.partitions
     every = max(1, -(-int(lists.starts[-1]) // EDGES_READ))
     total, edges, above, least, most = 0.0, 0, 0, np.inf, -np.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from marius_lite.graph.dataset import Dataset
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
+UnitOf = Callable[[Dataset], float | None]
+"""Finds the weight of an edge that counts as one neighbour; None: all count alike."""
 AT_ONCE = 100_000
 """Edges whose sources' rows are gathered at a time."""
 

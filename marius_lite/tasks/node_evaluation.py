@@ -8,6 +8,7 @@ from typing import Any
 
 from marius_lite.config.schema import Config
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.linear_test import FEWEST
 from marius_lite.log import log
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.storage.table import RowTable
@@ -17,8 +18,6 @@ from marius_lite.tasks.node_blocks import blocks, by_partition
 
 CHANCE = 0.55
 """Area under the ROC curve, which is 0.5 by chance, up to which the order of nodes by their scores says hardly anything."""
-FEWEST = 20
-"""Nodes below which figures may be chance, whatever the model."""
 
 
 def classify_split(

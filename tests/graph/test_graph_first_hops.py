@@ -10,7 +10,7 @@ from marius_lite.config.model_sections import MOST_FIRST_HOPS
 from marius_lite.graph import first_hops as module
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
-from marius_lite.graph.first_hops import first_hops
+from marius_lite.graph.first_hops import best_doublings, first_hops
 
 CLASSES = 4
 
@@ -52,7 +52,7 @@ def groups(nodes=1200, degree=10):
 
 def test_long_paths_ask_for_many_hops_and_dense_groups_for_the_usual_ones(stored, caplog):
     dataset = stored(*paths(), "--undirected")
-    found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, "in", None)
+    found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, "in", lambda _: None)
     assert found.hops >= 64
     assert found.share > 0.9 > found.before + 0.1
     with caplog.at_level(logging.INFO, "marius_lite"):
@@ -63,7 +63,7 @@ def test_long_paths_ask_for_many_hops_and_dense_groups_for_the_usual_ones(stored
 
 def test_dense_groups_ask_for_the_usual_ones(stored):
     dataset = stored(*groups(), "--undirected")
-    assert first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, "in", None) is None
+    assert first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, "in", lambda _: None) is None
     assert config_for(dataset, None).init.hops == "auto"
 
 
@@ -96,14 +96,31 @@ def test_other_encoders_keep_the_usual_ones(stored, encoder):
 
 def test_nodes_of_several_classes_say_too_little(stored):
     edges, classes = paths()
-    assert first_hops(stored(edges, np.eye(CLASSES, dtype=np.int8)[classes], "--undirected"), 8, 256, "in", None) is not None
+    assert (
+        first_hops(stored(edges, np.eye(CLASSES, dtype=np.int8)[classes], "--undirected"), 8, 256, "in", lambda _: None)
+        is not None
+    )
     several = np.eye(CLASSES, dtype=np.int8)[classes]
     several[::3, 0] = 1
-    assert first_hops(stored(edges, several, "--undirected", "--overwrite"), 8, 256, "in", None) is None
+    assert first_hops(stored(edges, several, "--undirected", "--overwrite"), 8, 256, "in", lambda _: None) is None
 
 
 @pytest.mark.parametrize(("gathered", "most"), [(0, FIRST_HOPS), ((1160 * 2 + 1200 * 2) * 32, 32)])
 def test_no_more_are_tried_than_take_seconds(stored, monkeypatch, gathered, most):
     monkeypatch.setattr(module, "MOST_GATHERED", gathered)
-    found = first_hops(stored(*paths(), "--undirected"), FIRST_HOPS, MOST_FIRST_HOPS, "in", None)
+    found = first_hops(stored(*paths(), "--undirected"), FIRST_HOPS, MOST_FIRST_HOPS, "in", lambda _: None)
     assert (found.hops if found else FIRST_HOPS) == most
+
+
+@pytest.mark.parametrize(
+    ("shares", "asked", "best"),
+    [
+        ((0.45, 0.55, 0.68, 0.80), 1000, 3),  # the first doubling by itself is not worth it
+        ((0.785, 0.815, 0.847), 600, 0),
+        ((0.80, 0.88, 0.88), 1000, 1),
+        ((0.80, 0.88), 20, 0),  # too few to tell
+        ((1.0,), 1000, 0),
+    ],
+)
+def test_each_doubling_makes_a_fifth_of_the_wrong_answers_right(shares, asked, best):
+    assert best_doublings(shares, asked) == best

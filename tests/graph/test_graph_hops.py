@@ -12,7 +12,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.node_defaults import more_hops
-from marius_lite.graph.weight_unit import weights_of, with_unit
+from marius_lite.graph.weight_unit import unit_of, with_unit
 
 NODES, CLASSES = 800, 4
 SPLITS = {"train": slice(0, 200), "valid": slice(200, 600)}
@@ -170,8 +170,8 @@ def test_weights_count_unless_all_edges_alike_say_more(made, caplog):
     heavy = made(
         0.5, [0], weigh=lambda alike, rng: np.where(alike, rng.uniform(3, 10, len(alike)), rng.uniform(0, 1, len(alike)))
     )
-    unit = weights_of(heavy.adjacency).unit
-    seen = tried(heavy, directions=["in"], unit=unit)
+    unit = unit_of(heavy)
+    seen = tried(heavy, directions=["in"], unit_of=unit_of)
     assert seen.best > seen.unweighted
     assert not seen.better_unweighted
     assert with_unit(heavy, config_for(heavy, None)).model.weight_unit == unit
@@ -181,7 +181,7 @@ def test_weights_count_unless_all_edges_alike_say_more(made, caplog):
 def test_distances_do_not_count(made, caplog):
     caplog.set_level(logging.INFO, "marius_lite")
     far = made(0.5, [0], weigh=lambda alike, rng: rng.uniform(1, 2, len(alike)) * np.where(alike, 1, 100))
-    assert tried(far, directions=["in"], unit=weights_of(far.adjacency).unit).better_unweighted
+    assert tried(far, directions=["in"], unit_of=unit_of).better_unweighted
     assert config_for(far, None).model.weight_unit == 0
     assert "model.weight_unit=0, because linear models tell" in caplog.text
     assert config_for(far, None, ["model.weight_unit=3"]).model.weight_unit == 3

@@ -10,7 +10,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import lists_read
 from marius_lite.graph.remarks import unused
-from marius_lite.graph.weight_unit import weights_of, with_unit
+from marius_lite.graph.weight_unit import unit_of, with_unit
 
 NODES = ["task=node_classification", "model.encoder=gcn"]
 
@@ -41,7 +41,7 @@ def weighted(cli, tmp_path):
 )
 def test_the_mean(weighted, weights, mean):
     dataset = weighted(weights)
-    assert weights_of(dataset.adjacency).unit == mean
+    assert unit_of(dataset) == mean
     assert with_unit(dataset, load(sets=NODES)).model.weight_unit == (mean or 0)
 
 

@@ -1,3 +1,4 @@
 """The storage tests' view of tests/faults.py."""
 
-from faults import fault_library, fault_server, faults, forked_faults  # noqa: F401
+from faults import faults  # noqa: F401
+from forks import forked_faults  # noqa: F401
