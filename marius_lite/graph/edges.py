@@ -69,12 +69,12 @@ class EdgeBuckets:
             for name, nodes in self._named
         ]
 
-    @property
+    @cached_property
     def segments(self) -> list[EdgeBuckets]:
         """Each segment as a split of its own, with the partitions it was written in."""
         return self._each(as_written=False)
 
-    @property
+    @cached_property
     def segments_as_written(self) -> list[EdgeBuckets]:
         """Each segment with the edges that were removed from it later."""
         return self._each(as_written=True)

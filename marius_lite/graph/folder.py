@@ -36,6 +36,7 @@ class DatasetFolder:
         self.manifest = manifest
         self.partitioning = manifest.partitioning
         self.checked = CheckedFiles(path, manifest.files, fetched_files(path, manifest.files))
+        self._edges: dict[str, EdgeBuckets] = {}
 
     @classmethod
     def open(cls, path: str | Path, fingerprint: str | None = None) -> Self:
@@ -68,7 +69,10 @@ class DatasetFolder:
         return self.manifest.fingerprint
 
     def edges(self, split: str) -> EdgeBuckets:
-        """Return the edges of a split. Raises UserError for an unknown split or a wrong number of edges."""
+        """Return the edges of a split, always the same object, which reads once where buckets begin. Raises UserError for an unknown
+        split or a wrong number of edges."""
+        if split in self._edges:
+            return self._edges[split]
         if split not in self.manifest.edges:
             raise UserError(
                 f"{self.path}: no split {split!r}: it has {', '.join(self.manifest.edges)}; "
@@ -79,6 +83,7 @@ class DatasetFolder:
         edges = EdgeBuckets(self.path / "edges" / split, self.partitioning, columns, self.checked, segments or None)
         if edges.total != self.manifest.edges[split]:
             raise UserError(f"{edges.folder}: {edges.total:,} edges, the manifest says {self.manifest.edges[split]:,}: {REDO}")
+        self._edges[split] = edges
         return edges
 
     @cached_property

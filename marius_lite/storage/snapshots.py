@@ -58,9 +58,13 @@ def share_files(source: Path, target: Path, names: Iterable[str]) -> None:
 
     Files that are shared are never changed in place.
     """
+    folders = set()
     for name in names:
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        link(source / name, target / name)
+        file = target / name
+        if file.parent not in folders:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            folders.add(file.parent)
+        link(source / name, file)
 
 
 def publish(snapshot: Path) -> None:

@@ -1,13 +1,13 @@
 """What `marius-lite update` costs beside `marius-lite preprocess`.
 
-    python scripts/bench/update.py --work DIR [--edges 40000000] [--nodes 2000000] [--share 0.01] [--ids int|str] [--rounds 2]
+    python scripts/bench/update.py --work DIR [--edges 40000000] [--nodes 2000000] [--share 0.01] [--ids int|str] [--rounds 5]
 
-Makes a graph whose nodes are chosen by the square of an even draw, preprocesses it into 8 partitions, and then updates it: with
-the share of new edges and one node in a hundred of them new, `--rounds` times; without as many stored ones, once; with one
-edge, which costs what does not depend on what is new; and three times with 2,000, which lie in all buckets, so that all stored
-edges are read. Prints for each command processor seconds (all threads, user and system), their share of preprocessing, and the
-bytes of files that share nothing with an older version. Start-up is measured on a graph of two edges (the median of five),
-and is in none of the others.
+Makes a graph whose nodes are chosen by the square of an even draw, preprocesses it into 8 partitions, and then updates it:
+`--rounds` times with the share of new edges, one node in a hundred of them new; as often with 2,000 new edges, which lie in all
+buckets, so that all stored edges are read, which costs what does not depend on what is new; as often with one edge; and once
+without as many stored edges as the share. Prints for each the median of processor seconds (all threads, user and system), their
+share of preprocessing, and the bytes of files that share nothing with an older version. Right before each command one starts
+that does next to nothing, and its time is taken off: a machine that is faster at one time than at another changes little.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 Edges = npt.NDArray[np.int32]
-FEW, REPEATED, STARTED = 2_000, 3, 5
+FEW = 2_000
 
 
 class Source:
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=2_000_000)
     parser.add_argument("--share", type=float, default=0.01)
     parser.add_argument("--ids", choices=["int", "str"], default="int")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
     a = parser.parse_args()
     a.work.mkdir(parents=True, exist_ok=True)
     source, count = Source(a.nodes), int(a.edges * a.share)
@@ -94,25 +94,31 @@ def main() -> None:
     gone, whole = write(a.work / "gone", edges[:: int(1 / a.share)], a.ids), write(a.work / "edges", edges, a.ids)
     del edges
     small = write(a.work / "small", source.draw(2), a.ids)
-    tiny = ["preprocess", small, "--output", a.work / "tiny", "--overwrite"]
-    start = statistics.median(processor_seconds(*tiny) for _ in range(STARTED))
-    print(
-        f"{a.edges:,} edges ({a.ids}), {a.nodes:,} nodes, load {os.getloadavg()[0]:.1f}; start-up {start:.2f} s in none of these"
-    )
+    print(f"{a.edges:,} edges ({a.ids}), {a.nodes:,} nodes, load {os.getloadavg()[0]:.1f}; start-up is in none of these")
+
+    def taken(*arguments: object) -> float:
+        """Return what a command takes beyond one that starts right before it and does next to nothing."""
+        start = processor_seconds("preprocess", small, "--output", a.work / "tiny", "--overwrite")
+        return processor_seconds(*arguments, "--memory", "2GB") - start
+
     dataset = a.work / "dataset"
-    shutil.rmtree(dataset, ignore_errors=True)
-    command = ["preprocess", whole, "--output", dataset, "--partitions", 8, "--memory", "2GB"]
-    anew, version = processor_seconds(*command) - start, 1
-    print(f"  {'preprocess':24}{anew:6.2f} s           {written_bytes(dataset) / 1e6:8.1f} MB")
-    commands = [
-        (f"{count:,} new edges", [write(a.work / f"new{n}", source.draw(count, count // 100), a.ids)]) for n in range(a.rounds)
-    ]
-    commands += [(f"{count:,} removed", ["--remove", gone]), ("1 new edge", [write(a.work / "one", source.draw(1), a.ids)])]
-    commands += [(f"{FEW:,} new edges", [write(a.work / f"few{n}", source.draw(FEW), a.ids)]) for n in range(REPEATED)]
-    for name, files in commands:
-        taken, version = processor_seconds("update", dataset, *files, "--memory", "2GB") - start, version + 1
-        size = written_bytes(dataset / "versions" / str(version))
-        print(f"  {name:24}{taken:6.2f} s  {100 * taken / anew:5.1f} %  {size / 1e6:8.1f} MB", flush=True)
+    anew = []
+    for _ in range(a.rounds):
+        shutil.rmtree(dataset, ignore_errors=True)
+        anew.append(taken("preprocess", whole, "--output", dataset, "--partitions", 8))
+    print(f"  {'preprocess':24}{statistics.median(anew):6.2f} s           {written_bytes(dataset) / 1e6:8.1f} MB", flush=True)
+    version = 1
+    for new, nodes in ((count, count // 100), (FEW, 0), (1, 0), (-count, 0)):
+        found, sizes = [], []
+        for _ in range(a.rounds if new > 0 else 1):
+            files = ["--remove", gone] if new < 0 else [write(a.work / "new", source.draw(new, nodes), a.ids)]
+            found.append(taken("update", dataset, *files))
+            version += 1
+            sizes.append(written_bytes(dataset / "versions" / str(version)))
+        name, share = f"{abs(new):,} {'new' if new > 0 else 'removed'}", 100 * statistics.median(found) / statistics.median(anew)
+        size = statistics.median(sizes) / 1e6
+        each = " ".join(f"{seconds:.2f}" for seconds in found)
+        print(f"  {name:24}{statistics.median(found):6.2f} s  {share:5.1f} %  {size:8.1f} MB   ({each})", flush=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from marius_lite import files
 from marius_lite.log import log
@@ -82,9 +83,8 @@ class Passes:
 
         ``known``: the checksums of files that the result tells. Other files are read for theirs.
         """
-        adapter = TypeAdapter(kind)
         if name in self._done:
-            return adapter.validate_python(self._done[name]["result"])
+            return TypeAdapter(kind).validate_python(self._done[name]["result"])
         self.clear(places)
         started = time.perf_counter()
         result = run()
@@ -97,7 +97,7 @@ class Passes:
             files.sync(folder)
         written = self._checksums(places, known(result))
         seconds = round(time.perf_counter() - started, 3)
-        self._done[name] = {"seconds": seconds, "result": adapter.dump_python(result, mode="json"), "files": written}
+        self._done[name] = {"seconds": seconds, "result": to_jsonable_python(result), "files": written}
         files.write_atomic(self._root / PROGRESS, _written(self._command, self._done))
         return result
 
