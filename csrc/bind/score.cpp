@@ -148,10 +148,13 @@ marius::SharedLossTerms loss_terms(const std::string& loss, float margin) {
     throw std::invalid_argument("shared_loss: there is no loss \"" + loss + "\"");
 }
 
-void shared_loss(const std::string& way, const std::string& loss, float margin, In<float, 2> query, In<float, 2> positive,
-                 In<float, 3> candidates, In<std::int64_t, 1> hidden_queries, In<std::int64_t, 1> hidden_candidates,
-                 const Corrections& corrections, Out<float, 1> losses, Out<float, 2> d_query, Out<float, 2> d_positive,
-                 Out<float, 3> d_candidates, int threads) {
+// query, positive, candidates; hidden queries and candidates; corrections; losses, d_query, d_positive, d_candidates.
+using Side = std::tuple<In<float, 2>, In<float, 2>, In<float, 3>, In<std::int64_t, 1>, In<std::int64_t, 1>, Corrections,
+                        Out<float, 1>, Out<float, 2>, Out<float, 2>, Out<float, 3>>;
+
+marius::SharedLossSide side_of(const Side& side, const marius::SharedLossTerms& terms) {
+    const auto& [query, positive, candidates, hidden_queries, hidden_candidates, corrections, losses, d_query, d_positive,
+                 d_candidates] = side;
     const auto queries = query.shape(0), chunks = candidates.shape(0), count = candidates.shape(1),
                hidden = hidden_queries.shape(0);
     require(chunks > 0 && query.shape(1) == candidates.shape(2), "shared_loss: queries and candidates have not as many columns");
@@ -169,12 +172,22 @@ void shared_loss(const std::string& way, const std::string& loss, float margin, 
     }
     require_corrections(corrections, queries, candidates);
     const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
-    marius::shared_loss(
+    return {
         {query.data(), positive.data(), size(queries), candidates.data(), size(chunks), size(count), size(query.shape(1)),
          hidden_queries.data(), hidden_candidates.data(), size(hidden), corrections ? std::get<0>(*corrections).data() : nullptr,
          corrections && std::get<1>(*corrections) ? std::get<1>(*corrections)->data() : nullptr, taken_by_class(corrections),
-         loss_terms(loss, margin)},
-        {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}, way, threads);
+         terms},
+        {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}};
+}
+
+void shared_loss(const std::string& way, const std::string& loss, float margin, const std::vector<Side>& sides, int threads) {
+    std::vector<marius::SharedLossSide> found;
+    for (const Side& side : sides) found.push_back(side_of(side, loss_terms(loss, margin)));
+    for (const auto& [batch, out] : found)
+        require(batch.queries == found[0].batch.queries && batch.chunks == found[0].batch.chunks &&
+                    batch.count == found[0].batch.count && batch.dim == found[0].batch.dim,
+                "shared_loss: sides must have the same shape");
+    marius::shared_loss(found, way, threads);
 }
 
 std::vector<std::tuple<std::string, bool>> shared_loss_ways() {
@@ -239,15 +252,14 @@ void bind_score(nb::module_& m) {
           "The ways of shared_loss that this processor and its operating system allow, the fastest first: name, and whether what "
           "is multiplied is rounded to bfloat16.");
     m.def(
-        "shared_loss", &shared_loss, "way"_a, "loss"_a, "margin"_a, "query"_a.noconvert(), "positive"_a.noconvert(),
-        "candidates"_a.noconvert(), "hidden_queries"_a.noconvert(), "hidden_candidates"_a.noconvert(), "corrections"_a.none(),
-        "losses"_a.noconvert(), "d_query"_a.noconvert(), "d_positive"_a.noconvert(), "d_candidates"_a.noconvert(),
-        "threads"_a = 0,
-        "Scores are inner products of a query with its positive and with the candidates of its chunk, less `corrections`: of "
+        "shared_loss", &shared_loss, "way"_a, "loss"_a, "margin"_a, "sides"_a.noconvert(), "threads"_a = 0,
+        "Each side, of one shape: (query, positive, candidates, hidden queries, hidden candidates, corrections or None, losses, "
+        "d_query, d_positive, d_candidates). Scores are inner products of a query with its positive and with the candidates of its chunk, less corrections: of "
         "positives (n,), of candidates (chunks, m) or None, and of classes of candidates (chunks, m), by query (classes, n), or "
         "None. Hidden pairs (query, ascending; candidate of its chunk) score -inf. losses[i] of `loss` "
         "softmax: log(sum of exp(scores)) - score of the positive; logistic: softplus(-(margin + positive)) + the mean of "
         "softplus(margin + candidate); margin: the mean of max(0, margin + candidate - positive). And the gradients of the "
-        "losses' sum. float32 (n, d), (chunks, m, d), (n,); int64. The same bits for the same way and number of threads.",
+        "losses' sum. float32 (n, d), (chunks, m, d), (n,); int64. The same bits for the same way and number of threads, "
+        "whatever other sides there are.",
         Release());
 }

@@ -62,15 +62,16 @@ Chunk chunk_of(const SharedLoss& batch, std::int64_t chunk) {
 // The candidates of a chunk in slices. With the scores of a group of queries, each slice is one thread's work.
 class ChunkWork {
 public:
-    ChunkWork(const SharedLossKernel& kernel, const SharedLoss& batch, const SharedLossGradients& out, std::int64_t slices,
-              std::int64_t blocks)
-        : kernel_(kernel), batch_(batch), out_(out), slices_(slices), blocks_(blocks), units_(parts(batch.count, kernel.unit)),
+    ChunkWork(const SharedLossKernel& kernel, const SharedLoss& batch, std::int64_t slices, std::int64_t blocks)
+        : kernel_(kernel), slices_(slices), blocks_(blocks), units_(parts(batch.count, kernel.unit)),
           sizes_(kernel.sizes(std::min(batch.count, parts(units_, slices) * kernel.unit), batch.dim, blocks)),
           packed_(kernel.packed(batch.dim, blocks)) {
         for (std::int64_t slice = 0; slice < slices; ++slice) rooms_.emplace_back(sizes_);
     }
 
-    void run(std::int64_t number, int threads) {
+    // Compute a chunk of a side that has the shape of the batch.
+    void run(const SharedLossSide& side, std::int64_t number, int threads) {
+        batch_ = side.batch, out_ = side.out;
         const Chunk chunk = chunk_of(batch_, number);
         float* d_candidates = out_.d_candidates + number * batch_.count * batch_.dim;
         if (chunk.queries == 0) std::fill_n(d_candidates, batch_.count * batch_.dim, 0.0f);
@@ -185,8 +186,8 @@ private:
     }
 
     const SharedLossKernel& kernel_;
-    const SharedLoss& batch_;
-    const SharedLossGradients& out_;
+    SharedLoss batch_;
+    SharedLossGradients out_;
     const std::int64_t slices_, blocks_, units_;
     const ScoreRoomSizes sizes_;
     Aligned<float> packed_;
@@ -194,7 +195,8 @@ private:
     float d_positive_[most_blocks * most_block] = {}, positive_[most_blocks * most_block] = {};
 };
 
-void compute(const SharedLossKernel& kernel, const SharedLoss& batch, const SharedLossGradients& out, int threads) {
+void compute(const SharedLossKernel& kernel, const std::vector<SharedLossSide>& sides, int threads) {
+    const SharedLoss& batch = sides.front().batch;
     const std::int64_t used = threads > 0 ? threads : default_threads(), chunks = batch.chunks;
     const std::int64_t shared = chunks >= used
                                     ? 1  // slices, for threads to share the work
@@ -207,17 +209,21 @@ void compute(const SharedLossKernel& kernel, const SharedLoss& batch, const Shar
     const std::int64_t blocks =
         std::clamp<std::int64_t>(fitting, 1, std::clamp<std::int64_t>(parts(batch.in_chunk(), kernel.block), 1, kernel.blocks));
     if (shared > 1) {
-        ChunkWork work(kernel, batch, out, slices, blocks);
-        for (std::int64_t chunk = 0; chunk < chunks; ++chunk) work.run(chunk, threads);
+        ChunkWork work(kernel, batch, slices, blocks);
+        for (const SharedLossSide& side : sides)
+            for (std::int64_t chunk = 0; chunk < chunks; ++chunk) work.run(side, chunk, threads);
         return;
     }
     std::vector<ChunkWork> works;
     works.reserve(static_cast<std::size_t>(at_once));
-    for (std::int64_t place = 0; place < at_once; ++place) works.emplace_back(kernel, batch, out, slices, blocks);
-    std::atomic<std::int64_t> next{0};  // whoever is free takes the next chunk: it depends on no other
+    for (std::int64_t place = 0; place < at_once; ++place) works.emplace_back(kernel, batch, slices, blocks);
+    // Whoever is free takes the next chunk of any side: it depends on no other, and threads wait for each other once.
+    std::atomic<std::int64_t> next{0};
+    const std::int64_t all = chunks * static_cast<std::int64_t>(sides.size());
     parallel_for(at_once, 1, threads, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t place = begin; place < end; ++place)
-            for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < chunks;) works[place].run(chunk, 1);
+            for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < all;)
+                works[place].run(sides[chunk / chunks], chunk % chunks, 1);
     });
 }
 
@@ -257,11 +263,11 @@ const std::vector<SharedLossWay>& shared_loss_ways() {
     return ways;
 }
 
-void shared_loss(const SharedLoss& batch, const SharedLossGradients& out, const std::string& way, int threads) {
+void shared_loss(const std::vector<SharedLossSide>& sides, const std::string& way, int threads) {
     const auto& ways = shared_loss_ways();
     if (std::none_of(ways.begin(), ways.end(), [&](const SharedLossWay& each) { return each.name == way; }))
         throw std::invalid_argument("shared_loss: this processor has no way \"" + way + "\"");
-    compute(*kernel_named(way), batch, out, threads);
+    if (!sides.empty()) compute(*kernel_named(way), sides, threads);
 }
 
 }  // namespace marius

@@ -35,6 +35,12 @@ struct SharedLossGradients {
     float* d_candidates;          // (chunks, count, dim)
 };
 
+// One of the sides of a batch, which have the same shape, and each its own candidates.
+struct SharedLossSide {
+    SharedLoss batch;
+    SharedLossGradients out;
+};
+
 // A way to compute it. All sum products in float32. Some round what is multiplied to bfloat16 first.
 struct SharedLossWay {
     std::string name;
@@ -45,7 +51,7 @@ struct SharedLossWay {
 const std::vector<SharedLossWay>& shared_loss_ways();
 
 // Throws std::invalid_argument for the name of a way that is not among them. A NaN score makes its query's loss NaN. The same
-// way and number of threads give the same bits.
-void shared_loss(const SharedLoss& batch, const SharedLossGradients& out, const std::string& way, int threads);
+// way and number of threads give the same bits, whatever other sides there are.
+void shared_loss(const std::vector<SharedLossSide>& sides, const std::string& way, int threads);
 
 }  // namespace marius

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -40,6 +41,8 @@ COMMANDS = (
 TRACEBACK = "MARIUS_LITE_TRACEBACK"
 STOPPED = 128 + signal.SIGINT
 PYTHONS_ADVICE = "; use sys.set_int_max_str_digits() to increase the limit"  # nobody can follow it on a command line
+COLLECTED_AFTER = 50_000
+"""New objects after which Python looks for cycles of them, not 700: imports make hundreds of thousands that all stay."""
 MOST_SHOWN = 600  # characters of a message of unknown length, at each end
 
 
@@ -115,6 +118,7 @@ def _print_version(given: bool) -> None:
 
 def main() -> None:
     """Run the command line, then exit with 0 (done), 1 (the run failed), 2 (wrong input), or 128 + n (after signal n)."""
+    gc.set_threshold(COLLECTED_AFTER)
     _open_standard_files()
     remember_ctrl_c()
     sys.exit(run(sys.argv[1:]))

@@ -135,30 +135,24 @@ class SideScoring:
         if self._native is None or negatives.is_cuda:
             return score_in_tiles(self._similarity, self._loss, sides, negatives, self._workspace)
         grads = SideGrads.of(sum(len(side.query) for side in sides), negatives)
-        for number, side in enumerate(sides):
-            self._compare(*self._native, side, negatives.chunk(len(sides))[number], grads.part(number, len(sides)))
+        losses = torch.empty(len(grads.query))
+        parts = zip(sides, negatives.chunk(len(sides)), losses.chunk(len(sides)), strict=True)
+        given = [
+            _native_side(side, against, lost, grads.part(number, len(sides)))
+            for number, (side, against, lost) in enumerate(parts)
+        ]
+        shared_loss(self._way, *self._native, given, torch.get_num_threads())
+        for lost in losses.chunk(len(sides)):
+            grads.loss.add_(lost.sum(dtype=torch.float64))
         return grads
 
-    def _compare(self, kind: str, margin: float, side: Compared, negatives: Tensor, out: SideGrads) -> None:
-        """Compare a side by native code. ``kind``, ``margin``: see `Loss.native`. ``out`` takes gradients, and adds the loss."""
-        losses, (edges, columns) = torch.empty(len(side.query)), side.pairs().numpy()
-        shared_loss(
-            self._way,
-            kind,
-            margin,
-            side.query.contiguous().numpy(),
-            side.positive.contiguous().numpy(),
-            negatives.contiguous().numpy(),
-            edges,
-            columns,
-            side.parts(),
-            losses.numpy(),
-            out.query.numpy(),
-            out.positive.numpy(),
-            out.negatives.numpy(),
-            torch.get_num_threads(),
-        )
-        out.loss.add_(losses.sum(dtype=torch.float64))
+
+def _native_side(side: Compared, negatives: Tensor, losses: Tensor, out: SideGrads) -> tuple[Any, ...]:
+    """Return a side as native code is given it. ``out`` takes gradients, ``losses`` those of its edges."""
+    edges, columns = side.pairs().numpy()
+    query, positive, against = (each.contiguous().numpy() for each in (side.query, side.positive, negatives))
+    filled = (each.numpy() for each in (losses, out.query, out.positive, out.negatives))
+    return query, positive, against, edges, columns, side.parts(), *filled
 
 
 def score_in_tiles(

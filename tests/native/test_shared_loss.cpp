@@ -58,14 +58,16 @@ struct Case {
 
     SharedLossTerms terms{LossOfScores::softmax, 0};
 
-    void run(const std::string& way, int threads) {
+    SharedLossSide side() {
         const bool corrects = !corrections.empty();
-        shared_loss({query.data(), positive.data(), shape.queries, candidates.data(), shape.chunks, shape.count, shape.dim,
-                     hidden_queries.data(), hidden_candidates.data(), static_cast<std::int64_t>(hidden_queries.size()),
-                     corrects ? positive_corrections.data() : nullptr, corrects ? corrections.data() : nullptr,
-                     corrects ? ClassCorrection{class_of.data(), taken.data(), shape.queries} : ClassCorrection{}, terms},
-                    {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}, way, threads);
+        return {{query.data(), positive.data(), shape.queries, candidates.data(), shape.chunks, shape.count, shape.dim,
+                 hidden_queries.data(), hidden_candidates.data(), static_cast<std::int64_t>(hidden_queries.size()),
+                 corrects ? positive_corrections.data() : nullptr, corrects ? corrections.data() : nullptr,
+                 corrects ? ClassCorrection{class_of.data(), taken.data(), shape.queries} : ClassCorrection{}, terms},
+                {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}};
     }
+
+    void run(const std::string& way, int threads) { shared_loss({side()}, way, threads); }
 };
 
 void check_close(const std::vector<float>& ours, const std::vector<double>& theirs, double bound) {

@@ -180,6 +180,24 @@ def test_other_losses_are_those_of_torch(way, loss):
 
 
 @each_way
+@pytest.mark.parametrize(("chunks", "threads"), [(1, 2), (3, 2), (4, 3)])
+def test_sides_have_the_bits_of_each_alone(way, chunks, threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        sides = [drawn(seed, 90, chunks, 310, 20) for seed in (8, 9)]
+        pairs = Pairs(np.arange(90), np.arange(90) * 3)
+        alone = [score_side(way, SOFTMAX, *side, pairs if number else None) for number, side in enumerate(sides)]
+        compared = [Compared(*side[:2], pairs if number else None) for number, side in enumerate(sides)]
+        both = SideScoring(SIMILARITIES["inner"], SOFTMAX, Workspace(), way)(compared, torch.cat([side[2] for side in sides]))
+    finally:
+        torch.set_num_threads(before)
+    assert both.loss == sum(each.loss for each in alone)
+    for name in ("query", "positive", "negatives"):
+        assert torch.equal(getattr(both, name), torch.cat([getattr(each, name) for each in alone]))
+
+
+@each_way
 def test_large_scores_do_not_overflow(way):
     query, positive, negatives = (tensor * 30 for tensor in drawn(6, 40, 1, 50, 16))
     grads = score_side(way, SOFTMAX, query, positive, negatives)
@@ -217,10 +235,13 @@ def test_tiles_are_for_what_the_way_has_not(way, monkeypatch):
 def test_what_does_not_fit_is_refused(way):
     rows, candidates, row = np.zeros((3, 4), np.float32), np.zeros((1, 5, 4), np.float32), np.zeros(3, np.float32)
 
-    def call(name=way, loss="softmax", queries=(0, 1), columns=(0, 1), candidates=candidates, corrections=None):
+    def side(queries=(0, 1), columns=(0, 1), candidates=candidates, corrections=None, rows=rows):
         hidden = [np.array(each, np.int64) for each in (queries, columns)]
-        out = row.copy(), rows.copy(), rows.copy(), candidates.copy()
-        native_loss(name, loss, 0.0, rows, rows, candidates, *hidden, corrections, *out)
+        out = row[: len(rows)].copy(), rows.copy(), rows.copy(), candidates.copy()
+        return rows, rows, candidates, *hidden, corrections, *out
+
+    def call(name=way, loss="softmax", **given):
+        native_loss(name, loss, 0.0, [side(), side(**given)])
 
     call()
     with pytest.raises(ValueError, match="ordered by query"):
@@ -234,13 +255,17 @@ def test_what_does_not_fit_is_refused(way):
     with pytest.raises(ValueError, match="as many columns"):
         call(candidates=np.zeros((1, 5, 3), np.float32))
     with pytest.raises(ValueError, match="one for each query"):
-        call(corrections=(row[:2], candidates[..., 0], None))
+        call(corrections=(row[:2], np.zeros((1, 5), np.float32), None))
     classes, taken = np.zeros((1, 5), np.int64), np.zeros((2, 3), np.float32)
     call(corrections=(row, None, (classes, taken)))
     with pytest.raises(ValueError, match="a class for each candidate"):
         call(corrections=(row, None, (classes[:, :4], taken)))
     with pytest.raises(ValueError, match="among those"):
         call(corrections=(row, None, (classes + 2, taken)))
+    with pytest.raises(ValueError, match="must have the same shape"):
+        call(rows=rows[:2])
+    with pytest.raises(TypeError):
+        call(rows=rows.astype(np.float64))  # a copy would take the gradients
     with pytest.raises(ValueError, match="has no way"):
         call(name="abacus")
     with pytest.raises(ValueError, match="no loss"):
