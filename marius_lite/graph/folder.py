@@ -69,8 +69,10 @@ class DatasetFolder:
         return self.manifest.fingerprint
 
     def edges(self, split: str) -> EdgeBuckets:
-        """Return the edges of a split, always the same object, which reads once where buckets begin. Raises UserError for an unknown
-        split or a wrong number of edges."""
+        """Return the edges of a split: always the same object, which reads once where buckets begin.
+
+        Raises UserError for an unknown split or a wrong number of edges.
+        """
         if split in self._edges:
             return self._edges[split]
         if split not in self.manifest.edges:
