@@ -182,6 +182,7 @@ marius::SharedLossSide side_of(const Side& side, const marius::SharedLossTerms& 
 
 void shared_loss(const std::string& way, const std::string& loss, float margin, const std::vector<Side>& sides, int threads) {
     std::vector<marius::SharedLossSide> found;
+    found.reserve(sides.size());
     for (const Side& side : sides) found.push_back(side_of(side, loss_terms(loss, margin)));
     for (const auto& [batch, out] : found)
         require(batch.queries == found[0].batch.queries && batch.chunks == found[0].batch.chunks &&
