@@ -200,6 +200,12 @@ def require_space(path: Path, needed: int, purpose: str) -> None:
         )
 
 
+def require_folder_of(file: Path, option: str) -> None:
+    """Raise UserError where a file named by ``option`` has no folder to be in. Long work then does not come to nothing."""
+    if not file.absolute().parent.is_dir():
+        raise UserError(f"{option} {file}: there is no folder {file.absolute().parent}: make it, or name another file")
+
+
 def disk_error(error: OSError, path: Path | str) -> RunError:
     """Return an error of one line for a failed file operation. It says what to do where the disk is full or the place taken."""
     where = error.filename or path

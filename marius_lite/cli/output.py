@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from marius_lite.log import log
 from marius_lite.printable import printable
 
 MOST_SHOWN = 8  # items of a list; a longer one is only counted
@@ -27,15 +28,25 @@ def show(result: Mapping[str, Any], as_json: bool) -> None:
 
 @contextmanager
 def traced(run: Path, trace: Path | None) -> Iterator[None]:
-    """Write the run's trace to the file ``trace``, if one is given, once the block ends, or was stopped by a signal."""
+    """Write the run's trace to the file ``trace``, if one is given, once the block ends, or was stopped by a signal.
+
+    Its folder must be there. What stops a trace of an interrupted run is told, and does not hide where the run goes on.
+    """
+    from marius_lite.errors import UserError
+    from marius_lite.files import require_folder_of
     from marius_lite.processes.interrupt import Interrupted
     from marius_lite.report.trace import write_trace
 
+    if trace is not None and not trace.absolute().is_relative_to(run.absolute()):
+        require_folder_of(trace, "--trace")
     try:
         yield
     except Interrupted:
         if trace is not None:
-            write_trace(run, trace)
+            try:
+                write_trace(run, trace)
+            except UserError as error:
+                log.warning(f"no trace is written: {printable(str(error))}")
         raise
     if trace is not None:
         write_trace(run, trace)

@@ -35,9 +35,12 @@ def plan(
     from dataclasses import asdict
 
     from marius_lite.estimate import plan_run
+    from marius_lite.files import require_folder_of
     from marius_lite.graph.dataset import Dataset
     from marius_lite.graph.defaults import config_for
 
+    if html is not None:
+        require_folder_of(html, "--html")
     given = config_for(Dataset.open(dataset), config, sets or [])
     result = plan_run(dataset, given)
     if result["config"]["model"]["encoder"] != "none":

@@ -26,7 +26,7 @@ def tune(
     space: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="YAML file that changes what is searched: setting: [values], {low, high, log} or null."
+            metavar="FILE", help="YAML file that changes what is searched: setting: \\[values], {low, high, log} or null."
         ),
     ] = None,
     processes: Annotated[

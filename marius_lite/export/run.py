@@ -36,7 +36,8 @@ def export_run(
     - safetensors: nodes.safetensors and relations.safetensors, with the tensor ``vector`` and, where raw ids are integers, the
       tensor ``raw_id``; other raw ids are as with npy. These three refuse raw ids with a line end.
     - word2vec: nodes.txt and relations.txt: a line with the number of rows and their width, then a raw id and its numbers in
-      each line. It refuses raw ids with white space, and the classes of nodes.
+      each line. It refuses raw ids with white space, and the classes of nodes. The only relation, if it has no name, is
+      called relation.
     - sqlite, duckdb: a database, vectors.db or vectors.duckdb, with the tables nodes and relations and an index of raw_id. A
       vector is a blob of float32 (little endian) in SQLite, FLOAT[dim] in DuckDB.
     - datasets: Parquet files in the layout of the Hugging Face Hub, with a card: ``datasets.load_dataset(output, "nodes")``.

@@ -20,6 +20,8 @@ NUMBER_BYTES = 13
 ROWS_AT_ONCE = 1 << 14
 PLAIN = csv.WriteOptions(include_header=False, delimiter=" ")
 SPACE = re.compile(r"\s")
+ONLY_RELATION = "relation"
+"""What the only relation of a graph is called here where the graph gives it no name."""
 
 
 def write_word2vec(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
@@ -35,15 +37,16 @@ def write_word2vec(folder: Path, name: str, blocks: Blocks, rows: int, names: Na
                 begun = True
             for first in range(0, len(vectors), ROWS_AT_ONCE):
                 span = slice(first, first + ROWS_AT_ONCE)
-                for raw, numbers in zip(_words(ids[span]), _lines(vectors[span]), strict=True):
+                words = [ONLY_RELATION] if name != "nodes" and ids.to_pylist() == [""] else _words(ids[span])
+                for raw, numbers in zip(words, _lines(vectors[span]), strict=True):
                     file.write(b"%s %s\n" % (raw.encode(), numbers))
 
 
 def _words(ids: pa.Array) -> list[str]:
     words = [str(raw) for raw in ids.to_pylist()]
     if broken := [word for word in words if SPACE.search(word) or not word]:
-        advice = "use --format parquet, which keeps it"
-        raise UserError(f"raw id {broken[0]!r}: has white space, which parts numbers in this format: {advice}")
+        what = "has white space, which parts numbers in this format" if broken[0] else "is empty, which this format cannot say"
+        raise UserError(f"raw id {broken[0]!r}: {what}: use --format parquet, which keeps it")
     return words
 
 

@@ -43,14 +43,25 @@ class FetchOptions:
     partitions: str = "auto"
 
 
-def fetch_dataset(name: str | Path, to: str | Path | None = None, **options: Any) -> dict[str, Any]:
+def fetch_dataset(
+    name: str | Path,
+    to: str | Path | None = None,
+    *,
+    source: str | Path | None = None,
+    raw_only: bool = False,
+    accept_licence: bool = False,
+    memory: str = "4GB",
+    partitions: str = "auto",
+) -> dict[str, Any]:
     """Fetch a published dataset into the folder ``to`` (its name, where none is given). Returns what `fetched.json` says.
 
-    ``name``: of a recipe, or the YAML file of one. ``options``: those of `FetchOptions`. What is there already is not fetched
-    again. Raises UserError for wrong input, RunError where no server gives a file or counts are not the published ones.
+    ``name``: of a recipe, or the YAML file of one. ``source``: a file, folder or archive of this machine in place of the download
+    (``--from``). The others are the options of `marius-lite fetch`. What is there already is not fetched again. Raises UserError
+    for wrong input, RunError where no server gives a file or counts are not the published ones.
     """
     recipe = read_recipe(name)
-    return fetch(recipe, Path(to) if to is not None else Path(recipe.name), FetchOptions(**options))
+    options = FetchOptions(Path(source) if source is not None else None, raw_only, accept_licence, memory, partitions)
+    return fetch(recipe, Path(to) if to is not None else Path(recipe.name), options)
 
 
 def datasets() -> list[Recipe]:
@@ -70,6 +81,7 @@ def fetch(recipe: Recipe, folder: Path, options: FetchOptions) -> dict[str, Any]
     files.make_folder(raw)
     with files.lock(folder / ".lock"):
         if (folder / DATASET).exists() and not options.raw_only:
+            _tell_of_another_recipe(recipe, folder)
             return _finished(recipe, folder)
         sources = take(recipe, options.given, raw) if options.given else [download(file, raw) for file in recipe.files]
         if options.raw_only:
@@ -80,6 +92,22 @@ def fetch(recipe: Recipe, folder: Path, options: FetchOptions) -> dict[str, Any]
         result = _finished(recipe, folder)
         files.remove_tree(ready)
         return result
+
+
+def _tell_of_another_recipe(recipe: Recipe, folder: Path) -> None:
+    """Warn where the dataset was made in another way than the recipe says now."""
+    try:
+        made_by = files.read_json(folder / RECORD)["recipe"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return  # it was not finished, and is compared with what is published
+    now = recipe.model_dump(mode="json")
+    if changed := [key for key in ("unpack", "convert", "preprocess") if made_by.get(key) != now[key]]:
+        log.warning(
+            printable(
+                f"{folder / DATASET}: was made by another version of this recipe, with another {' and '.join(changed)}: "
+                "remove it to make it again; what was downloaded stays"
+            )
+        )
 
 
 def _digest(recipe: Recipe, sources: list[Path]) -> str:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
+from marius_lite.files import require_folder_of
 from marius_lite.temporary import whole
 
 LINES = 1 << 14
@@ -64,8 +65,7 @@ def check_table_file(output: Path) -> None:
         raise UserError(f"--output {output}: the name's ending says how it is written: use one of {', '.join(WRITERS)}")
     if output.is_dir():
         raise UserError(f"--output {output}: is a folder: name a file")
-    if not output.absolute().parent.is_dir():
-        raise UserError(f"--output {output}: there is no folder {output.absolute().parent}: make it, or name another file")
+    require_folder_of(output, "--output")
 
 
 def write_tables(tables: Iterable[pa.Table], output: Path) -> int:

@@ -37,13 +37,15 @@ def report_run(
     run, or where matplotlib is missing; RunError where the disk fails.
     """
     require_matplotlib()
+    if output is not None:
+        files.require_folder_of(Path(output), "--output")
     paths = [Path(run) for run in ([runs] if isinstance(runs, Path | str) else runs)]
     subjects = subjects_of(paths, Path(dataset) if dataset is not None else None)
     if evaluate:
         for run in subjects:
             _evaluate(run)
-    target = Path(output) if output is not None else paths[0] / REPORT
     written = page(", ".join(run.name for run in subjects), _sections(subjects, evaluate)).encode()
+    target = Path(output) if output is not None else paths[0] / REPORT
     files.write_atomic(target, written)
     return {"report": str(target), "bytes": len(written)}
 

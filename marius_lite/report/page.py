@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
 from marius_lite.printable import printable
 
+NAMED = re.compile("`([^`]+)`")
 STYLE = """
 :root { color-scheme: light dark; --font: system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif;
   --surface: #ffffff; --page: #f6f6f4; --ink: #171715; --muted: #5c5b57; --grid: #dcdbd6;
@@ -38,7 +40,7 @@ figcaption { font-size: .88rem; margin-bottom: .3rem; } svg { display: block; wi
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem .7rem; border-top: 1px solid var(--grid); vertical-align: top; }
 tr:first-child > * { border-top: 0; } th { font-weight: 600; } td.n, th.n { text-align: right; white-space: nowrap; }
-td { overflow-wrap: anywhere; } td:first-child { min-width: 9rem; }
+td { overflow-wrap: break-word; max-width: 30rem; } td:first-child { min-width: 9rem; }
 summary { cursor: pointer; padding: .3rem 0; }
 """
 
@@ -63,6 +65,11 @@ def text(value: Any) -> str:
     return escape(printable(str(value)))
 
 
+def remark(words: str) -> str:
+    """Return words as text of a page, in which names stand between backticks."""
+    return NAMED.sub(r"<code>\1</code>", text(words))
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a table; nothing without rows. Columns of numbers alone stand on the right."""
     rows = list(rows)
@@ -72,7 +79,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     lines = "".join(
         "<tr>" + "".join(f"<td{side}>{_cell(value)}</td>" for side, value in zip(sides, row)) + "</tr>" for row in rows
     )
-    heads = "".join(f"<th{side}>{text(name)}</th>" for side, name in zip(sides, head)) if any(head) else ""
+    heads = "".join(f"<th{side}>{remark(name)}</th>" for side, name in zip(sides, head)) if any(head) else ""
     return f'<div class="table"><table>{f"<tr>{heads}</tr>" if heads else ""}{lines}</table></div>'
 
 
@@ -93,12 +100,12 @@ def _cell(value: Any) -> str:
 
 def paragraph(words: str) -> str:
     """Return a remark."""
-    return f'<p class="muted">{text(words)}</p>'
+    return f'<p class="muted">{remark(words)}</p>'
 
 
 def details(summary: str, body: str) -> str:
     """Return what is shown once somebody asks for it, and on paper."""
-    return f"<details><summary>{text(summary)}</summary>{body}</details>" if body else ""
+    return f"<details><summary>{remark(summary)}</summary>{body}</details>" if body else ""
 
 
 def grid(figures: Iterable[str]) -> str:

@@ -42,7 +42,7 @@ def write_plan(dataset: Path | str, plan: Mapping[str, Any], output: Path | str)
 def _sizes(counts: Mapping[str, int]) -> dict[str, Any]:
     """Return bytes as text; what is counted stays a number."""
     return {
-        key.replace("_", " "): value if key in COUNTS else format_bytes(value)
+        key.replace("_", " "): value if key in COUNTS or isinstance(value, bool) else format_bytes(value)
         for key, value in counts.items()
         if isinstance(value, int)
     }

@@ -158,4 +158,4 @@ def _confusion(counts: Sequence[Sequence[int]], names: Sequence[str], classes: i
         axes.grid(visible=False)
 
     most = f", the {len(names)} classes with most nodes of {classes:,}" if len(names) < classes else ""
-    return chart(draw, f"confusion: rows are classes, darker is a larger share{most}", (SMALL[0], 4.0))
+    return chart(draw, f"confusion: rows are classes, more colour is a larger share{most}", (SMALL[0], 4.0))

@@ -13,21 +13,24 @@ from marius_lite.report.subject import Subject
 from marius_lite.sizes import format_bytes
 
 AUTO = "auto"
+OF_BYTES = ("storage.memory", "storage.packs_disk", "storage.cache", "storage.device_memory")
 
 
 def differences(runs: Sequence[Subject]) -> str:
     """Return a table of the settings that are not the same in all runs."""
     each = [_flat(run.config) for run in runs]
     keys = [key for key in each[0] if any(settings[key] != each[0][key] for settings in each)]
-    rows = [[key, *(_value(settings[key]) for settings in each)] for key in keys]
+    rows = [[key, *(_value(key, settings[key]) for settings in each)] for key in keys]
     return table(["setting", *(run.name for run in runs)], rows) or paragraph("All settings are the same.")
 
 
 def configuration(run: Subject) -> str:
     """Return what differs from the defaults, what was chosen where the default is `auto`, and all settings."""
     given, default = _flat(run.config), _flat(Config())
-    changed = [[key, _value(value), _value(default[key])] for key, value in given.items() if value != default[key] != AUTO]
-    chosen = [[key, _value(value)] for key, value in given.items() if default[key] == AUTO]
+    changed = [
+        [key, _value(key, value), _value(key, default[key])] for key, value in given.items() if value != default[key] != AUTO
+    ]
+    chosen = [[key, _value(key, value)] for key, value in given.items() if default[key] == AUTO]
     changes = [[change["at"], " ".join(change["set"])] for change in run.record.get("changes", [])]
     return "".join(
         [
@@ -37,7 +40,7 @@ def configuration(run: Subject) -> str:
                 "Settings whose default is `auto`: chosen for the graph and the machine, or given",
                 table(["setting", "here"], chosen),
             ),
-            details("All settings", table(["setting", "here"], [[key, _value(value)] for key, value in given.items()])),
+            details("All settings", table(["setting", "here"], [[key, _value(key, value)] for key, value in given.items()])),
         ]
     )
 
@@ -79,7 +82,9 @@ def _flat(section: BaseModel, prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _value(value: Any) -> str:
+def _value(key: str, value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    return ", ".join(map(_value, value)) or "none" if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ", ".join(_value(key, each) for each in value) or "none"
+    return format_bytes(value) if key in OF_BYTES and isinstance(value, int) else str(value)

@@ -70,4 +70,6 @@ def _remarks(run: Subject) -> list[str]:
 
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
+    if minutes == 0:
+        return f"{seconds:.1f} s"
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02} minutes"

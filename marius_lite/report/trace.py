@@ -36,7 +36,7 @@ def write_trace(run: Path | str, output: Path | str) -> dict[str, Any]:
             file.write(((",\n" if count > 1 else "") + json.dumps(event, separators=(",", ":"))).encode())
         file.write(b"\n]}\n")
         if not count:
-            raise UserError(f"{folder.metrics_file}: no timeline: nothing is trained yet, or an earlier version trained it")
+            raise UserError(f"{folder.metrics_file}: no timeline: no step has ended yet, or an earlier version trained it")
     return {"trace": str(target), "events": count}
 
 

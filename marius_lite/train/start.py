@@ -16,8 +16,8 @@ from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.find import find
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
-from marius_lite.config import machine
-from marius_lite.config.load import check, load, require_config
+from marius_lite.config import machine, presets
+from marius_lite.config.load import check, load, require_config, settings
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import Packing
 from marius_lite.config.schedule import checkpoints_kept
@@ -215,14 +215,15 @@ def _finished(folder: RunFolder, config: Config, saved: Path | None) -> State | 
 
 def _changed(config: Config, sets: Sequence[str]) -> Config:
     """Return the configuration with the settings in ``sets``. Raises UserError for those that may not change."""
+    recorded = config.model_dump(mode="json")
     for item in sets:
         key = item.partition("=")[0]
-        if not key.startswith(CHANGEABLE):
+        if not key.startswith(CHANGEABLE) and presets.merged(recorded, settings([item])) != recorded:
             raise UserError(
                 f"--set {item}: `resume` cannot change `{key}`, because the rows and the order of batches depend "
                 f"on it: only {', '.join(CHANGEABLE)} may change; start a new run for anything else"
             )
-    merged = load(None, sets, config.model_dump(mode="json"))
+    merged = load(None, sets, recorded)
     return check(merged.model_dump(mode="json"), "configuration of the run")
 
 

@@ -18,7 +18,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for, linear_models, shape_of
 from marius_lite.graph.facts import facts_of
 from marius_lite.tune.rounds import Round, rounds
-from marius_lite.tune.space import Space, applied, default_space, first_point, read_space
+from marius_lite.tune.space import Space, applied, default_space, first_point, left_out, read_space
 
 RECORD = "search.json"
 
@@ -86,8 +86,13 @@ class SearchPlan:
         return check(presets.merged(config.model_dump(mode="json"), change), "configuration")
 
     def first_point(self) -> dict[str, Any]:
-        """Return the point of the configuration that trials begin with."""
+        """Return the point of the configuration that trials begin with, or the nearest to it."""
         return first_point(self.space, self.base)
+
+    @property
+    def left_out(self) -> dict[str, Any]:
+        """The settings of the configuration that trials begin with which none of them has: the space lacks these values."""
+        return left_out(self.space, self.base)
 
 
 def make_plan(dataset: Dataset, options: TuneOptions) -> SearchPlan:

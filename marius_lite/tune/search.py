@@ -77,6 +77,15 @@ class Tuning:
     def run(self) -> dict[str, Any]:
         """Run all rounds, and write what came of them."""
         plan = self.plan
+        if plan.left_out:
+            log.warning(
+                "the search space has not all settings of %s: %s. The first trial has the nearest values, so the result says no "
+                "figure of %s itself",
+                *(
+                    printable(text)
+                    for text in (plan.file, ", ".join(map("{0[0]} {0[1]}".format, plan.left_out.items())), plan.file)
+                ),
+            )
         if plan.reduces_graph and plan.dataset.manifest.nodes * NODE_BYTES <= machine.available_memory() // 4:
             files.make_folder(self.folder / "cores")
             self._cores = reduced(plan.dataset, [each.edges for each in plan.rounds], self.folder / "cores")

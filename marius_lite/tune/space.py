@@ -145,6 +145,12 @@ def first_point(space: Space, base: Config) -> dict[str, Any]:
     return {key: searched.nearest(_value(base, key)) for key, searched in space.items()}
 
 
+def left_out(space: Space, base: Config) -> dict[str, Any]:
+    """Return the values of a configuration that are not in the space: its first trial has others there."""
+    point = first_point(space, base)
+    return {key: value for key in space if (value := _value(base, key)) != point[key]}
+
+
 def _value(config: Config, key: str) -> Any:
     value: Any = config
     for part in key.split("."):

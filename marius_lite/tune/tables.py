@@ -36,7 +36,7 @@ def write_results(plan: SearchPlan, studies: list[Trials], folder: Path) -> dict
     first = next((trial for trial in studies[-1].best() if _is_base(studies, len(studies) - 1, trial)), None)
     return {
         f"best_{plan.metric}": best.value,
-        f"{plan.file}_{plan.metric}": first.value if first else None,
+        **({f"{plan.file}_{plan.metric}": first.value} if first and not plan.left_out else {}),
         "settings": settings,
         "epochs": best.user_attrs["epochs"],
         "cut": bool(best.user_attrs.get("cut")),

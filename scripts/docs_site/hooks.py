@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(ROOT))  # last: an installed package has what is compiled, which the checkout may lack
 
 import messages  # noqa: E402
 import pictures  # noqa: E402
@@ -48,7 +49,7 @@ def made() -> Iterator[tuple[str, str]]:
     """(name, text) of each page and picture that is made of the code."""
     yield "errors.md", messages.page()
     yield "api.md", reference.page()
-    yield "changelog.md", (ROOT / "CHANGELOG.md").read_text()
+    yield "changelog.md", (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "](")
     for name, picture in pictures.all_of_them().items():
         yield f"pictures/{name}.svg", picture
     for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):

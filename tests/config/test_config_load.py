@@ -83,6 +83,18 @@ def test_a_bad_file_is_named(tmp_path, text, said):
         load(tmp_path / "none.yaml")
 
 
+def test_the_record_of_a_run_gives_what_any_machine_can_take(link_run):
+    recorded = yaml.safe_load((link_run / "config.yaml").read_text())["config"]
+    taken, default = load(link_run / "config.yaml").model_dump(mode="json"), load().model_dump(mode="json")
+    for section in ("model", "negatives", "optimizer", "evaluation"):
+        assert taken[section] == recorded[section]
+    for section in ("scale", "checkpoint", "device"):
+        assert taken[section] == default[section]
+    assert taken["storage"] == {**default["storage"], "row_dtype": recorded["storage"]["row_dtype"]}
+    assert taken["training"]["epochs"] == recorded["training"]["epochs"]
+    assert (taken["training"]["threads"], taken["training"]["scoring"]) == ("auto", "auto")
+
+
 def test_every_key_is_explained():
     def leaves(model):
         for name, field in model.model_fields.items():

@@ -18,6 +18,7 @@ from marius_lite.errors import UserError
 from marius_lite.export import datasets as layout
 from marius_lite.export.format import FORMATS
 from marius_lite.export.run import described
+from marius_lite.export.word2vec import write_word2vec
 
 ROWS, DIM = 57, 5
 RNG = np.random.default_rng(0)
@@ -159,8 +160,13 @@ def test_word2vec_refuses_what_it_cannot_hold(classes, tmp_path):
         written(tmp_path / "a", "word2vec", IDS["int"], *classes)
     for at, odd in enumerate(["a b", "a\nb", "", "a\u00a0b"]):
         ids = pa.array([odd, *IDS["str"].to_pylist()[1:]])
-        with pytest.raises(UserError, match="has white space, which parts numbers"):
+        with pytest.raises(UserError, match="has white space, which parts numbers" if odd else "is empty, which"):
             written(tmp_path / str(at), "word2vec", ids, {"vector": VECTORS})
+
+
+def test_word2vec_names_the_only_relation(tmp_path):
+    write_word2vec(tmp_path, "relations", iter([(pa.array([""]), {"vector": VECTORS[:1]})]), 1, {})
+    assert (tmp_path / "relations.txt").read_text().splitlines()[1].split()[0] == "relation"
 
 
 @pytest.mark.parametrize("rows", [1, 10, 19, 57])

@@ -6,6 +6,7 @@ import pytest
 import stand_ins
 import yaml
 
+from marius_lite.fetch.fetch import fetch_dataset
 from marius_lite.fetch.recipes import names, read_recipe
 from marius_lite.graph.dataset import Dataset
 
@@ -61,6 +62,19 @@ def test_raw_only_and_then_the_rest(cli, served, site, tmp_path, capfd):
     assert not (tmp_path / "f/dataset").exists()
     assert cli("fetch", path, "--to", tmp_path / "f", "--memory", "1GB") == 0
     assert len(site.asked) == 3
+
+
+def test_from_python_files_of_this_machine_take_the_place_of_a_download(served, site, tmp_path, caplog):
+    path = served("Wikidata5M")
+    fetch_dataset(path, tmp_path / "f", raw_only=True, memory="1GB")
+    record = fetch_dataset(path, tmp_path / "g", source=str(tmp_path / "f/raw"), memory="1GB")
+    assert len(site.asked) == 1
+    assert Dataset.open(tmp_path / "g/dataset").manifest.nodes == record["counts"]["nodes"]
+    assert "another version of this recipe" not in caplog.text
+    recipe = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump({**recipe, "preprocess": {**recipe["preprocess"], "undirected": True}}))
+    fetch_dataset(path, tmp_path / "g", memory="1GB")
+    assert "was made by another version of this recipe, with another preprocess" in caplog.text
 
 
 def test_other_counts_are_an_error_that_says_both(cli, served, tmp_path, capfd):

@@ -6,8 +6,10 @@ import pytest
 from made_runs import write_metrics
 
 import marius_lite as ml
+from marius_lite.cli.output import traced
 from marius_lite.errors import UserError
 from marius_lite.metrics import read
+from marius_lite.processes.interrupt import Interrupted
 from marius_lite.report.trace import _between
 
 
@@ -64,3 +66,21 @@ def test_train_and_resume_write_it(cli, tiny_dataset, tmp_path):
     first = json.loads((tmp_path / "t").read_text())["traceEvents"]
     assert cli("resume", tmp_path / "run", "--set", "training.epochs=2", "--trace", tmp_path / "t") == 0
     assert len(json.loads((tmp_path / "t").read_text())["traceEvents"]) > len(first)
+
+
+def test_a_run_stopped_in_its_first_step_says_where_it_goes_on(tmp_path, caplog):
+    def stopped():
+        with traced(tmp_path, tmp_path / "t"):
+            raise Interrupted(2, "goes on from there")
+
+    (tmp_path / "config.yaml").write_bytes(b"{}")
+    with pytest.raises(Interrupted, match="goes on from there"):
+        stopped()
+    assert "no trace is written" in caplog.text
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_trace_without_a_folder_is_refused_before_anything_runs(cli, tiny_dataset, tmp_path, capfd):
+    assert cli("train", tiny_dataset, "--run", tmp_path / "run", "--trace", tmp_path / "none" / "t") == 2
+    assert f"--trace {tmp_path}/none/t: there is no folder {tmp_path}/none" in capfd.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -5,6 +5,7 @@ import shutil
 import pytest
 from open_parts import LINKS
 
+from marius_lite.checkpoint.run_folder import RunFolder, read_record
 from marius_lite.config.load import load
 from marius_lite.errors import UserError
 from marius_lite.estimate import plan_run
@@ -64,6 +65,11 @@ def test_what_rows_depend_on_stays(run, changed):
     with pytest.raises(UserError, match=f"cannot change `{changed.partition('=')[0]}`"):
         resume_run(run, sets=[changed])
     assert files_of(run) == before
+
+
+def test_a_setting_that_stays_may_be_given_again(run):
+    dim = read_record(RunFolder.to_read(run))["config"]["model"]["dim"]
+    assert "finished" in resume_run(run, sets=[f"model.dim={dim}"])
 
 
 def test_a_run_is_not_written_over(run, tiny_dataset):

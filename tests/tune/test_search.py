@@ -60,6 +60,17 @@ def test_the_settings_that_it_begins_with_are_the_first_trial(pretended, tiny_da
     assert best.model_dump(exclude={"evaluation"}) == base.model_dump(exclude={"evaluation"})
 
 
+def test_no_figure_is_told_of_settings_that_the_space_has_not(pretended, tiny_dataset, tmp_path, caplog):
+    (tmp_path / "space.yaml").write_text("model.dim: [6]\nnegatives.count: [20]\n")
+    dim = load("preset:kg", SETS).model.dim
+    result = tune_dataset(
+        tiny_dataset, tmp_path / "t", trials=2, rounds=1, sets=SETS, file="preset:kg", space=tmp_path / "space.yaml"
+    )
+    assert "preset:kg_mrr" not in result
+    assert "has not all settings of preset:kg: model.dim" in caplog.text
+    assert {row["model.dim"] for row in table(tmp_path / "t")} == {"6"} != {str(dim)}
+
+
 class Killed(BaseException):
     pass
 

@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+import yaml
 from safetensors.numpy import load_file
 from warm_runs import CONFIG, STILL, checkpoint, config_of, rows_of
 
@@ -95,3 +96,12 @@ def test_the_command_begins_from_a_run(grown, tmp_path, cli, capsys):
     (tmp_path / "c.yaml").write_text(json.dumps(CONFIG))
     assert cli("train", grown / "d", "--run", tmp_path / "run", "--config", tmp_path / "c.yaml", "--from", grown / "old") == 0
     assert "2.0.0" in capsys.readouterr().out
+
+
+def test_without_a_configuration_it_has_the_settings_of_the_run(grown, tmp_path, cli, caplog):
+    assert cli("train", grown / "d", "--run", tmp_path / "run", "--from", grown / "old", "--set=training.epochs=1") == 0
+    assert f"settings of {grown}/old" in caplog.text
+    old, new = (yaml.safe_load((run / "config.yaml").read_text())["config"] for run in (grown / "old", tmp_path / "run"))
+    for section in ("model", "loss", "negatives", "optimizer", "regularizer"):
+        assert new[section] == old[section]
+    assert new["training"]["epochs"] == 1

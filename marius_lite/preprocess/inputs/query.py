@@ -10,7 +10,7 @@ from pathlib import Path
 from marius_lite.preprocess.databases.address import Address, hide_secrets
 
 BEGINNING = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
-UNUSUAL, MOST_SHOWN = re.compile(r"[^\w ,.=<>()'|+-]+"), 80
+UNNAMABLE, MOST_SHOWN = re.compile(r"[/\0]+"), 80  # what no file's name may have
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Query:
     @property
     def shown(self) -> str:
         """The beginning of the text, as it can stand in the name of a file."""
-        return UNUSUAL.sub(" ", hide_secrets(" ".join(self.text.split())))[:MOST_SHOWN].strip()
+        return UNNAMABLE.sub(" ", hide_secrets(" ".join(self.text.split())))[:MOST_SHOWN].strip()
 
     @property
     def in_file(self) -> bool:

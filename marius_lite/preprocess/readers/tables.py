@@ -20,7 +20,7 @@ from marius_lite.preprocess.readers.arrays import checked_edges, is_value, kind_
 from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.parquet_file import open_parquet
 from marius_lite.preprocess.readers.raw import RawEdges, Reader, Stretch, shares
-from marius_lite.preprocess.readers.roles import columns_used, find_roles, require_distinct
+from marius_lite.preprocess.readers.roles import columns_used, find_roles, left_out, require_distinct
 from marius_lite.preprocess.readers.source import Progress, checksum_of
 
 ARROW_FILE = b"ARROW1"
@@ -56,7 +56,8 @@ class TableReader(ABC):
                 raise UserError(f"{path}: column {self._roles[role]!r} ({role}) is of type {type}: {allowed.get(role, ids)}")
         self.kind: IdKind = "int" if kind_of(types["src"]) == kind_of(types["dst"]) == "int" else "str"
         self.columns, self.titles = columns_used(self._roles), tuple(self._roles.values())
-        self.description = f"{self.name}, columns {','.join(self._roles)} from {', '.join(self._roles.values())}"
+        rest = left_out(names, map(names.index, self._roles.values()))
+        self.description = f"{self.name}, columns {','.join(self._roles)} from {', '.join(self._roles.values())}{rest}"
 
     def close(self) -> None:  # noqa: B027 - the same for every table
         """Nothing stays open between blocks."""
