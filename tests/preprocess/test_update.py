@@ -222,3 +222,13 @@ def test_what_is_known_of_nodes_stays_and_new_nodes_have_none(tmp_path, monkeypa
     same.verify()
     kept = [same.path / "tables/features/c/0/0", tmp_path / "features/tables/features/c/0/0"]
     assert kept[0].samefile(kept[1])
+
+
+def test_files_of_edges_to_remove_need_no_values(tmp_path):
+    for name, text in (("old", "src,rel,dst,cost\na,r,b,1\nb,r,c,2\nc,s,a,3\n"), ("gone", "src,rel,dst\na,r,b\n")):
+        (tmp_path / f"{name}.csv").write_text(text)
+    (tmp_path / "more.csv").write_text("src,rel,dst,cost\nz,r,b,4\n")
+    (tmp_path / "gone2.csv").write_text("src,rel,dst,cost\nc,s,a,9\n")
+    marius_lite.make_dataset(tmp_path / "old.csv", tmp_path / "d", edge_weight="cost")
+    grown = marius_lite.update_dataset(tmp_path / "d", tmp_path / "more.csv", remove=[tmp_path / "gone.csv", tmp_path / "gone2.csv"])
+    assert grown.manifest.edges == {"train": 2}

@@ -62,6 +62,8 @@ class UpdateOptions:
         number = max(there) + 1
         options = _options(old, place / VERSIONS / str(number), [*edges, *remove], given)
         removed = dataclasses.replace(options, edges=tuple(remove), valid=(), test=(), on_bad_row="error")
+        # Edges are removed whatever their values, so their files need none.
+        removed = dataclasses.replace(removed, edge_weight=None, timestamp=None, weight_default=None)
         return cls(place, old, number, dataclasses.replace(options, edges=tuple(edges)), removed)
 
     @property
