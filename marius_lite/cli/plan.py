@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from marius_lite.cli import options
+from marius_lite.log import log
 from marius_lite.printable import printable
 
 
@@ -52,6 +53,7 @@ def plan(
         from marius_lite.report.plan_page import write_plan
 
         write_plan(dataset, result, html)
+        log.info(printable(f"the picture of the plan is in {html}"))
     print(json.dumps(result) if as_json else _text(result))
 
 

@@ -13,9 +13,9 @@ from marius_lite.sealed import checksum_of
 REPORT, CHECKSUM = "report.json", "checksum"
 UNKNOWN = f"{REPORT} of the dataset is missing or damaged: whether edges to be ranked stand in train as well is not known"
 LEAKS = {
-    "also_in_train": "stand in train too, so that their answers were trained on: --split keeps equal edges together",
+    "also_in_train": "stand in train too, so that their answers were trained on: `preprocess --split` keeps equal edges together",
     "reverse_in_train": "are the reverse of a training edge of the same relation, which gives the answer away if relations are "
-    "symmetric: --split keeps an edge and its reverse together",
+    "symmetric: `preprocess --split` keeps an edge and its reverse together",
     "inverse_in_train": "join two nodes that a training edge of another relation joins the other way around, which gives the "
     "answer away if relations have inverses: leave one of two such relations out",
     "unseen_in_train": "have a node or a relation that no training edge has: the model learns nothing about it",

@@ -103,6 +103,8 @@ class History:
 
     def _add_evaluation(self, line: Line, batches: int) -> None:
         self.evaluation = line
+        if "machine" in line:  # runs of earlier versions do not say it of evaluations
+            self.point("memory", batches, line["time"], line["machine"]["peak_rss"])
         for name in FIGURES:
             if line.get(name) is not None:
                 self.point(name, line["epoch"] + 1, line["time"], line[name])

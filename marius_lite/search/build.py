@@ -160,7 +160,8 @@ class _Indexing:
                 bar.update(len(values))
         trial.ask(rows[np.searchsorted(wanted, trial.nodes)])
         lists = FaissLists(self._plan, self._measure == "l2", self._threads)
-        log.info("learn %s lists from %s of %s nodes", f"{self._plan.lists:,}", f"{sample:,}", f"{table.nodes:,}")
+        if self._plan.lists > 1:
+            log.info("learn %s lists from %s of %s nodes", f"{self._plan.lists:,}", f"{sample:,}", f"{table.nodes:,}")
         lists.learn(self._indexed(rows[np.searchsorted(wanted, drawn)]), seed_for(self._seed, "search/lists"))
         return lists
 

@@ -120,7 +120,7 @@ class Meter:
     def evaluation(self, epoch: int, result: dict[str, Any]) -> None:
         """Write an evaluation's line of metrics. `tell` logs its figure."""
         values = {key: result[key] for key in EVALUATION_KEYS if key in result}
-        self._log.write("evaluation", epoch, 0, 0, **values)
+        self._log.write("evaluation", epoch, 0, 0, **values, machine={"peak_rss": peak_rss()})
         value = result[self._measure]
         figure = f"{result['split']} {self._measure} {'none' if value is None else f'{value:.4f}'}"
         self._finished = f"{self._finished}, {figure}" if self._finished else figure

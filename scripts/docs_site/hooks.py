@@ -47,6 +47,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 def made() -> Iterator[tuple[str, str]]:
     """(name, text) of each page and picture that is made of the code."""
+    yield "site.css", "td:first-child code { white-space: nowrap; }\n"  # keys of settings stay whole
     yield "errors.md", messages.page()
     yield "api.md", reference.page()
     yield "changelog.md", (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "](")

@@ -230,5 +230,7 @@ def test_files_of_edges_to_remove_need_no_values(tmp_path):
     (tmp_path / "more.csv").write_text("src,rel,dst,cost\nz,r,b,4\n")
     (tmp_path / "gone2.csv").write_text("src,rel,dst,cost\nc,s,a,9\n")
     marius_lite.make_dataset(tmp_path / "old.csv", tmp_path / "d", edge_weight="cost")
-    grown = marius_lite.update_dataset(tmp_path / "d", tmp_path / "more.csv", remove=[tmp_path / "gone.csv", tmp_path / "gone2.csv"])
+    grown = marius_lite.update_dataset(
+        tmp_path / "d", tmp_path / "more.csv", remove=[tmp_path / "gone.csv", tmp_path / "gone2.csv"]
+    )
     assert grown.manifest.edges == {"train": 2}
