@@ -37,7 +37,7 @@ def grow_tables(site: Site, options: UpdateOptions, placed: PlacedNodes) -> File
     if tables and placed.new:
         what = " and ".join(place.name for place in tables)
         raise UserError(
-            f"{old.path}: {placed.new:,} nodes are new in these edges, and update cannot give them {what}: make the dataset again with "
+            f"{old.path}: {placed.new:,} new nodes in these edges, and update cannot give them {what}: make it again with "
             "`marius-lite preprocess`, or leave out the edges of new nodes"
         )
     if not (tables or columns):
