@@ -215,7 +215,7 @@ def test_what_is_known_of_nodes_stays_and_new_nodes_have_none(tmp_path, monkeypa
     assert (read[names < 50] == labels[names[names < 50]]).all()
     assert (read[names >= 50] == -1).all()
     make(tmp_path / "features", edges, features=tmp_path / "x.npy", **kinds)
-    with pytest.raises(UserError, match=r"new, and update cannot give them features"):
+    with pytest.raises(UserError, match=r"new nodes in these edges, and update cannot give them features"):
         marius_lite.update_dataset(tmp_path / "features", more)
     np.save(more, rng.integers(0, 50, (50, 2)))
     same = marius_lite.update_dataset(tmp_path / "features", more)
