@@ -75,11 +75,12 @@ class Odds:
                 yield c, roc_auc(positive, negative), average_precision(positive, negative)
 
     def means(self) -> tuple[float | None, float | None]:
-        """Return (ROC AUC, average precision): of class 1 where there are two classes, else the means over classes.
+        """Return (ROC AUC, average precision): of the rarer class where there are two, else the means over classes.
 
-        They are None where no class can be compared.
+        They are None where no class can be compared. The frequent one of two classes has a high precision whatever is answered.
         """
-        return means([(auc, precision) for c, auc, precision in self.each() if self._classes > 2 or c == 1])
+        rarer = int(np.count_nonzero(self._have(1)) <= np.count_nonzero(self._have(0))) if self._classes == 2 else None
+        return means([(auc, precision) for c, auc, precision in self.each() if rarer in (None, c)])
 
 
 class MultiLabelOdds(Odds):

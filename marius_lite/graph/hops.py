@@ -33,7 +33,8 @@ class Tried:
     ``directions``: which neighbours these take, as `model.directions`: in, unless others are clearly better.
     ``related_directions``: those of ``related``. ``one_way``: the best of ``own``, ``apart`` and ``mixed`` with in, where
     ``directions`` are others. ``several``: whether some of these nodes have several classes. Almost all are then told one of them
-    right, whatever the hops, so that shares say little about how many of these are best.
+    right, whatever the hops, so that shares say little about how many of these are best. ``rare``: whether shares are ROC AUCs,
+    see `LinearTest`.
     """
 
     own: float
@@ -46,6 +47,13 @@ class Tried:
     related_directions: str = "in"
     one_way: float | None = None
     several: bool = False
+    rare: bool = False
+
+    def told(self, share: float) -> str:
+        """Say what a share means."""
+        if self.rare:
+            return f"linear models rank the rarer classes of validation nodes with a ROC AUC of {share:.3f}"
+        return f"linear models tell {share:.0%} of the validation nodes right"
 
     @property
     def best(self) -> float:
@@ -102,7 +110,7 @@ def tried(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda 
     usual, most = directions[0], max(reversed(directions), key=lambda ends: best[ends])
     chosen = most if clear(best[most], best[usual], count) else usual
     one_way = best[usual] if chosen != usual else None
-    found = Tried(own, *by_ends[chosen], None, count, directions=chosen, one_way=one_way, several=test.several)
+    found = Tried(own, *by_ends[chosen], None, count, directions=chosen, one_way=one_way, several=test.several, rare=test.rare)
     if unit:
         either, shares = _shares(test, rows, whole_lists(dataset).facing(chosen))
         found = replace(found, unweighted=max(own, either, *shares))

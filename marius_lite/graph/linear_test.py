@@ -23,16 +23,22 @@ LEAST = 0.02
 """The least difference of two shares of right answers that means something, unless it is a FEWER of the wrong ones."""
 FEWER = 0.2
 """The share of the wrong answers that a better model must get right where few are wrong."""
+RARE = 0.9
+"""The share of nodes of one class above which the others are rare: it is nearly the share of right answers of any model."""
 SHRINKAGES = (0.01, 0.1, 1.0, 10.0)
 """Factors of the identity that is added to the covariance of standardised columns. The best one counts."""
 
 
 class LinearTest:
     """Ridge regression on the classes of ``train``, asked for those of ``valid``. ``known``, ``asked``: their classes, as rows of
-    0 and 1."""
+    0 and 1.
+
+    ``rare``: whether all classes but one are rare. Answers are judged by how they rank nodes, not by the share of right ones.
+    """
 
     def __init__(self, train: Ints, valid: Ints, known: Floats, asked: Floats):
         self._train, self._valid, self._known, self._asked = train, valid, known, asked
+        self.rare = not self.several and 1 > float(known.mean(0).max()) > RARE and 0 < self._of_rare() < len(asked)
 
     @property
     def several(self) -> bool:
@@ -41,11 +47,14 @@ class LinearTest:
 
     @property
     def asked(self) -> int:
-        """How many validation nodes are asked for."""
-        return len(self._asked)
+        """How many validation nodes are asked for; where classes are rare, how many of these are not of the frequent one."""
+        return self._of_rare() if self.rare else len(self._asked)
+
+    def _of_rare(self) -> int:
+        return int(len(self._asked) - self._asked[:, self._known.sum(0).argmax()].sum())
 
     def of(self, *parts: Floats) -> float:
-        """Return the share of right answers by columns that stand side by side."""
+        """Return the share of right answers by columns that stand side by side, or the mean ROC AUC where classes are rare."""
         trained, asked = (np.concatenate([part[nodes] for part in parts], 1) for nodes in (self._train, self._valid))
         mean, spread = trained.mean(0), trained.std(0)
         spread[spread <= 1e-6 * np.abs(trained).max(initial=1e-30)] = 1.0
@@ -59,7 +68,15 @@ class LinearTest:
         seen = vectors.T @ (wanted if across else trained.T @ wanted)
         there = (asked @ trained.T if across else asked) @ vectors
         answers = ((there / (np.maximum(values, 0) + each * len(trained))) @ seen + middle for each in SHRINKAGES)
-        return max(float(self._asked[np.arange(len(found)), found.argmax(1)].mean()) for found in answers)
+        return max(map(self._ranked if self.rare else self._right, answers))
+
+    def _right(self, found: Floats) -> float:
+        return float(self._asked[np.arange(len(found)), found.argmax(1)].mean())
+
+    def _ranked(self, found: Floats) -> float:
+        return float(
+            np.mean([_roc_auc(scores, have) for scores, have in zip(found.T, self._asked.T > 0) if 0 < have.sum() < len(have)])
+        )
 
 
 def linear_test(dataset: Dataset) -> LinearTest | None:
@@ -79,6 +96,13 @@ def linear_test(dataset: Dataset) -> LinearTest | None:
         return None
     train, valid = (_thinned(splits.nodes(name)) for name in ("train", "valid"))
     return LinearTest(train, valid, _classes(dataset, train), _classes(dataset, valid))
+
+
+def _roc_auc(scores: Floats, have: npt.NDArray[np.bool_]) -> float:
+    """Return the chance that a node that has a class is above one that has it not. Ties count half."""
+    others = np.sort(scores[~have])
+    wins = sum(np.searchsorted(others, scores[have], side).sum() for side in ("left", "right"))
+    return float(wins) / (2 * int(have.sum()) * len(others))
 
 
 def noise(share: float, other: float, asked: int) -> float:

@@ -14,6 +14,7 @@ from marius_lite.graph.feature_sample import CODES, FeatureSample, sampled
 from marius_lite.graph.first_hops import first_hops
 from marius_lite.graph.hops import Tried
 from marius_lite.graph.likeness import likeness
+from marius_lite.graph.linear_test import RARE
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
@@ -64,11 +65,13 @@ def _say_few(dataset: Dataset, name: str) -> None:
         )
 
 
-def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
+def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return settings for more than two hops, where linear models are clearly better with them. Hops have no weights then (SGC).
 
-    There is no dropout: it would hide what is small in sums over many neighbours for hundreds of epochs. Nothing is returned
-    where what is given might not fit them, and where nodes have several classes (see `Tried.several`).
+    There is no dropout: it would hide what is small in sums over many neighbours for hundreds of epochs. Columns of counts are
+    standardised, as linear models see them: divided by their row's sum and summed over many neighbours, they are so small that
+    nothing is learned for as long. Nothing is returned where what is given might not fit them, and where nodes have several
+    classes (see `Tried.several`).
     """
     own = {"dropout", "normalize_features", "directions"}.issuperset(_given(over, "model")) and "method" not in _given(
         over, "training"
@@ -78,10 +81,12 @@ def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
         return []
     far, near = seen.mixed[seen.hops - 1], seen.mixed[1]
     dropout = [] if "dropout" in _given(over, "model") else ["model.dropout=0"]
-    settings = ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise", *dropout]
+    sums = "normalize_features" not in _given(over, "model") and dataset.features is not None and sampled(dataset.features).counts
+    columns = [f"{NORMALIZE}=columns"] if sums else []
+    settings = ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise", *dropout, *columns]
     log.info(
-        f"{', '.join(settings)}, because linear models tell {far:.0%} of the "
-        f"validation nodes right after {seen.hops} hops, and {near:.0%} after two; --set model.encoder=gcn takes GCN of two hops"
+        f"{', '.join(settings)}, because {seen.told(far)} after {seen.hops} hops, and {_share(near, seen)} after two; "
+        "--set model.encoder=gcn takes GCN of two hops"
     )
     patience = [] if "early_stopping" in _given(over, "training") else [f"training.early_stopping={PATIENCE}"]
     return [*settings, *patience]
@@ -90,27 +95,39 @@ def more_hops(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
 def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return settings for weights of each relation, or of each end of edges, where linear models are clearly better with them."""
     given = {"dropout", "normalize_features", "layers", "directions"}.issuperset(_given(over, "model"))
-    if not seen.better_related or not given or "method" in _given(over, "training"):
+    if not seen.better_related or seen.related is None or not given or "method" in _given(over, "training"):
         return []
     turned = seen.related_directions != "in" and "directions" not in _given(over, "model")
     settings = ["model.encoder=rgcn", *([f"model.directions={seen.related_directions}"] if turned else [])]
     each = "each relation and each direction" if seen.related_directions == "both" else "each relation"
     log.info(
-        f"{', '.join(settings)}, because linear models tell {seen.related:.0%} of the validation nodes right where {each} has "
-        f"weights of its own, and {seen.best:.0%} where all have the same; --set model.encoder=sage takes all alike"
+        f"{', '.join(settings)}, because {seen.told(seen.related)} where {each} has weights of its own, and "
+        f"{_share(seen.best, seen)} where all have the same; --set model.encoder=sage takes all alike"
     )
     return settings
 
 
 def by_weight(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return the setting that lets all edges count alike, where linear models are clearly better so."""
-    if not seen.better_unweighted or "weight_unit" in _given(over, "model"):
+    if not seen.better_unweighted or seen.unweighted is None or "weight_unit" in _given(over, "model"):
         return []
     log.info(
-        f"model.weight_unit=0, because linear models tell {seen.unweighted:.0%} of the validation nodes right where all edges "
-        f"count alike, and {seen.best:.0%} where neighbours count by weights: are large weights of distant nodes?"
+        f"model.weight_unit=0, because {seen.told(seen.unweighted)} where all edges count alike, and {_share(seen.best, seen)} "
+        "where neighbours count by weights: are large weights of distant nodes?"
     )
     return ["model.weight_unit=0"]
+
+
+def by_rarity(over: Mapping[str, Any], seen: Tried) -> list[str]:
+    """Return the figure that compares checkpoints where all classes but one are rare: all models have nearly the same share of
+    right answers then."""
+    if not seen.rare or "metric" in _given(over, "training"):
+        return []
+    log.info(
+        f"training.metric=roc_auc, because more than {RARE:.0%} of the nodes are of one class: the share of right answers says "
+        "little; --set loss.class_weights=balanced finds more nodes of the rarer classes, and takes more others for them"
+    )
+    return ["training.metric=roc_auc"]
 
 
 def by_directions(over: Mapping[str, Any], seen: Tried) -> list[str]:
@@ -120,11 +137,15 @@ def by_directions(over: Mapping[str, Any], seen: Tried) -> list[str]:
         return []
     ends = "their edges lead to" if seen.directions == "out" else "edges come from or lead to"
     log.info(
-        f"model.directions={seen.directions}, because linear models tell {seen.best:.0%} of the validation nodes right where "
-        f"nodes take from those that {ends}, and {seen.one_way:.0%} from those that edges come from alone; "
+        f"model.directions={seen.directions}, because {seen.told(seen.best)} where nodes take from those that {ends}, and "
+        f"{_share(seen.one_way, seen)} from those that edges come from alone; "
         "--set model.directions=in takes these"
     )
     return [f"model.directions={seen.directions}"]
+
+
+def _share(share: float, seen: Tried) -> str:
+    return f"{share:.3f}" if seen.rare else f"{share:.0%}"
 
 
 def _both_ends(dataset: Dataset, name: str, over: Mapping[str, Any]) -> list[str]:

@@ -221,6 +221,33 @@ def averages(seed: int) -> Nodes:
     return Nodes(edges, x.astype(np.float32), y, np.split(rng.permutation(nodes), [700, 1200]))
 
 
+def frauds(seed: int, nodes: int = 4000, devices: int = 1500) -> Nodes:
+    """One account in forty is a fraud: its links lead to bad devices, whose features show it a little. Devices have no class."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(nodes) < 1 / 40).astype(np.int64)
+    bad = devices // 30
+    links = rng.poisson(3, nodes) + 1
+    source = np.repeat(np.arange(nodes), links)
+    to_bad = rng.random(len(source)) < np.where(y[source] == 1, 0.7, 0.02)
+    target = nodes + np.where(to_bad, rng.integers(bad, size=len(source)), rng.integers(devices, size=len(source)))
+    x = rng.normal(size=(nodes + devices, 8)).astype(np.float32)
+    x[:nodes, 0] += 0.3 * y
+    x[nodes : nodes + bad, 1] += 1.5
+    order = rng.permutation(nodes)
+    labels = np.concatenate([y, np.full(devices, -1)])
+    return Nodes(np.stack([source, target], 1), x, labels, np.split(order, [nodes // 3, nodes // 2]), one_way=True)
+
+
+def far_words(seed: int, words: int = 600) -> Nodes:
+    """Few words of each node, a little more often those of its class, and 15 nodes to train of each: many hops tell the class."""
+    graph, rng = classed(seed, nodes=4000, classes=6, signal=0, same=0.75, train=90 / 4000), np.random.default_rng(seed + 3)
+    common = 1 / np.arange(10, 10 + words)
+    chances = np.tile(10 * common / common.sum(), (6, 1))
+    for c in range(6):
+        chances[c, rng.choice(words, 40, replace=False)] *= 1.6
+    return replace(graph, x=(rng.random((4000, words)) < chances[graph.y]).astype(np.float32))
+
+
 NODES: dict[str, Callable[[int], Nodes]] = {
     "strong": lambda seed: classed(seed, signal=3.0),
     "weak": lambda seed: classed(seed, signal=1.0),
@@ -250,4 +277,6 @@ NODES: dict[str, Callable[[int], Nodes]] = {
     "much": lambda seed: classed(seed, signal=4.0, same=0.25),
     "bins": bins,
     "averages": averages,
+    "frauds": frauds,
+    "far-words": far_words,
 }

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from marius_lite.graph import hops as module
-from marius_lite.graph import linear_test, whole_lists
+from marius_lite.graph import linear_test, node_defaults, whole_lists
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
+from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.node_defaults import more_hops
 from marius_lite.graph.weight_unit import unit_of, with_unit
@@ -79,8 +80,8 @@ def test_where_nodes_have_several_classes_two_hops_are_taken_all_the_same(made, 
     assert seen.hops > 2
     assert not seen.several
     over = {}
-    assert more_hops("preset:gcn", over, seen)
-    assert not more_hops("preset:gcn", over, replace(seen, several=True))
+    assert more_hops(dataset, "preset:gcn", over, seen)
+    assert not more_hops(dataset, "preset:gcn", over, replace(seen, several=True))
 
 
 def test_some_nodes_have_several_classes(several):
@@ -199,3 +200,37 @@ def test_where_features_say_next_to_nothing_many_hops_are_taken(made):
 def test_whether_more_than_two_hops_are_better_is_told_by_the_first_four():
     rising = (0.5, 0.7, 0.71, 0.71, 0.9, 0.95)
     assert Tried(own=0.2, apart=0.2, mixed=rising, related=None, asked=500).hops == 2
+
+
+def test_where_classes_are_rare_ranks_decide_what_is_chosen(cli, tmp_path, caplog):
+    """One account in thirty is a fraud, and links lead from accounts to devices: whose features say it."""
+    rng = np.random.default_rng(0)
+    y = (np.arange(1500) % 30 == 0).astype(int)
+    target = 1500 + np.where(np.repeat(y, 3) == 1, rng.integers(20, size=4500), rng.integers(300, size=4500))
+    np.save(tmp_path / "edges.npy", np.stack([np.repeat(np.arange(1500), 3), target], 1))
+    x = rng.normal(size=(1800, 4))
+    x[1500:1520, 0] += 4
+    np.save(tmp_path / "x.npy", x.astype(np.float32))
+    np.save(tmp_path / "y.npy", np.concatenate([y, np.full(300, -1)]))
+    order = rng.permutation(1500)
+    given = [f"--features={tmp_path / 'x.npy'}", f"--labels={tmp_path / 'y.npy'}", "--adjacency=in"]
+    for name, part in (("train", slice(0, 600)), ("valid", slice(600, 1200))):
+        np.save(tmp_path / f"{name}.npy", order[part])
+        given.append(f"--{name}-nodes={tmp_path / name}.npy")
+    assert cli("preprocess", tmp_path / "edges.npy", *given, "--output", tmp_path / "d") == 0
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config = config_for(Dataset.open(tmp_path / "d"), None)
+    assert config.model.directions in ("out", "both")
+    assert config.training.metric == "roc_auc"
+    assert "rank the rarer classes of validation nodes with a ROC AUC of" in caplog.text
+    assert config_for(Dataset.open(tmp_path / "d"), None, ["training.metric=accuracy"]).training.metric == "accuracy"
+
+
+def test_columns_of_counts_are_standardised_where_sums_are_over_many_hops(made, monkeypatch):
+    dataset = made(0.3, [0])
+    assert config_for(dataset, None).model.normalize_features is False
+    monkeypatch.setattr(node_defaults, "sampled", lambda features: replace(sampled(features), negative=False, zeros=1.0))
+    config = config_for(dataset, None)
+    assert (config.model.encoder, config.model.normalize_features) == ("sgc", "columns")
+    given = config_for(dataset, None, ["model.normalize_features=true"])
+    assert (given.model.encoder, given.model.normalize_features) == ("sgc", True)

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.linear_test import FEWEST, clear, linear_test
+from marius_lite.graph.linear_test import FEWEST, LinearTest, _roc_auc, clear, linear_test
 
 
 @pytest.fixture
@@ -48,3 +50,26 @@ def test_a_difference_is_clear_by_how_many_were_asked():
     assert not clear(0.6, 0.5, 20)
     assert clear(0.99, 0.98, 100_000), "half of the wrong answers"
     assert not clear(0.51, 0.5, 1_000_000), "a fiftieth is not much where many answers are wrong"
+
+
+def test_where_a_class_is_rare_models_are_judged_by_how_they_rank():
+    rng = np.random.default_rng(1)
+    classes = np.eye(2, dtype=np.float32)[(np.arange(400) % 20 == 0).astype(int)]
+    test = LinearTest(np.arange(200), np.arange(200, 400), classes[:200], classes[200:])
+    assert test.rare
+    assert test.asked == 10
+    weak = (classes[:, 1:] + rng.normal(size=(400, 1))).astype(np.float32)
+    noise = rng.normal(size=(400, 1)).astype(np.float32)
+    assert test.of(classes[:, 1:]) == 1
+    assert test.of(noise) < 0.7 < test.of(weak) < 0.95
+    even = np.eye(2, dtype=np.float32)[np.arange(400) % 2]
+    assert not LinearTest(np.arange(200), np.arange(200, 400), even[:200], even[200:]).rare
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=20), st.data())
+def test_ranks_are_counted_by_pairs(values, data):
+    have = np.array(data.draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values))))
+    scores = np.array(values, np.float32)
+    if 0 < have.sum() < len(have):
+        pairs = scores[have][:, None] - scores[~have]
+        assert _roc_auc(scores, have) == pytest.approx(((pairs > 0) + (pairs == 0) / 2).mean())
