@@ -94,6 +94,12 @@ class ModelSection(Section):
         "one. Weights below 0 count 0. 0: all edges count alike. auto: the mean weight, where edges have weights, a quarter of "
         "them or more above 0 if any are below, and classes of nodes are learned; else 0",
     )
+    degree_unit: NonNegativeFloat = Field(
+        0.0,
+        description="above 0: sage, gcn, gat and rgcn also see how many neighbours a node has, as log((1 + neighbours) / (1 + "
+        "this)) beside its input; without it the means that they take say nothing about that. Without a configuration, `train` "
+        "sets it to the mean number of neighbours where linear models are clearly better so",
+    )
     norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
     residual: bool = Field(False, description="add a layer's input to its output; it is projected where the widths differ")
     decoder: Annotated[str, NameOf(DECODERS)] = Field(

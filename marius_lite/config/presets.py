@@ -85,7 +85,7 @@ def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
         ("gcn", shape.classified and shape.nodes <= FEW_NODES and not shape.unlike, kind),
         # Sage learns a row of each node by heart, besides those of its neighbours.
         ("gcn", shape.featureless and shape.nodes <= FEW_NODES and not shape.unlike, plain),
-        ("sage", True, kind + (", linked to nodes of other classes" if shape.unlike else "")),
+        ("sage", True, kind + (", of which neighbours say more apart from the node" if shape.unlike else "")),
         # The others are for learned rows alone: with kg's and kg-small's settings GraphSAGE learned next to nothing of links.
         ("encoder", shape.encoded and shape.edges <= FEW_EDGES, f"{relations}; {nodes}, links through an encoder"),
         ("plain", shape.encoded, f"{relations}; {nodes}, more links through an encoder than small batches soon go through"),

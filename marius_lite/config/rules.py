@@ -10,6 +10,8 @@ from marius_lite.config.planning import Rules, planning_of
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 
+ENCODERS_OF_LAYERS = ("sage", "gcn", "gat", "rgcn")
+
 
 def check_rules(config: Config, where: str) -> None:
     """Raise UserError for settings that contradict each other. ``where``: the file that they are from."""
@@ -59,6 +61,13 @@ def _rules(config: Config) -> Rules:
                 f"`model.{key}` is {getattr(model, key)}, but `model.encoder` is {model.encoder}: only gcn has it, remove it",
             )
             for key in ("gcn_norm", "diagonal")
+        ),
+        (
+            model.degree_unit > 0
+            and (model.encoder not in ENCODERS_OF_LAYERS or model.reversible > 0 or config.training.method != "sampled"),
+            f"`model.degree_unit` is {model.degree_unit:g}, but `model.encoder` is {model.encoder}, `model.reversible` "
+            f"{model.reversible} and `training.method` {config.training.method}: only {', '.join(ENCODERS_OF_LAYERS)} see "
+            "how many neighbours a node has, sampled and not reversible: set it to 0",
         ),
         (
             model.hops != ModelSection().hops and not config.propagates,

@@ -266,6 +266,11 @@ class Config(Section):
         return self.training.method == "cluster"
 
     @property
+    def asks_for_degrees(self) -> bool:
+        """Whether the encoder may ask how many neighbours nodes have in the whole graph."""
+        return self.model.encoder == "gcn" or self.model.degree_unit > 0 or self.propagates or ":" in self.model.encoder
+
+    @property
     def propagates(self) -> bool:
         """Whether the hops of the encoder have no weights."""
         return self.model.encoder in ("sgc", "sign")

@@ -27,6 +27,7 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
         groups=settings.reversible,
         sums=torch.float32 if settings.reversible_sums == "float32" else torch.float64,
         hops=settings.hops,
+        degree_unit=settings.degree_unit,
     )
     return make_encoder(settings.encoder, shape)
 

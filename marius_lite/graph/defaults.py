@@ -13,7 +13,7 @@ from marius_lite.config.tasks import TASKS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.likeness import likeness
-from marius_lite.graph.node_defaults import by_directions, by_rarity, by_relation, by_weight, more_hops, node_settings
+from marius_lite.graph.node_defaults import by_degree, by_directions, by_rarity, by_relation, by_weight, more_hops, node_settings
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
@@ -36,7 +36,7 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
         file = _preset(dataset, over, seen)
         if seen is not None:
             hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
-            hops += [*by_weight(over, seen), *by_rarity(over, seen)]
+            hops += [*by_weight(over, seen), *by_rarity(over, seen), *by_degree(over, seen, hops)]
     others = node_settings(dataset, str(file), presets.merged(over, settings(hops)))
     config = load(file, [*_decoder(dataset, file, over), *others, *hops, *sets])
     if str(file) == WITHOUT_BIASES and dataset.manifest.relations <= 1 and not config.model.biases:

@@ -17,8 +17,32 @@ WIDTH = 256
 """The most columns of features; wider ones become so many of their principal components."""
 HOPS, MOST_HOPS = 4, 12
 """Hops that are tried, and where more than two are clearly better."""
+FEWER_PAIRS = 0.1
+"""The share of wrongly ranked pairs that must be ranked right for more columns to be better where nodes have several classes."""
 MOST_COLUMNS = 2_048
 """Columns that stand side by side where the neighbours of each relation are apart."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of right answers ``apart`` and ``mixed``, see `Tried`.
+
+    ``counted``, ``counted_mixed``: where the number of a node's neighbours stands beside ``apart`` or two hops of ``mixed``;
+    ``plain``: the better of these without it. They are ROC AUCs where nodes have several classes. ``neighbours``: their mean
+    number.
+    """
+
+    apart: float
+    mixed: tuple[float, ...]
+    plain: float
+    counted: float
+    counted_mixed: float
+    neighbours: float
+
+    @property
+    def best_counted(self) -> float:
+        """The better of both ways beside the number of neighbours."""
+        return max(self.counted, self.counted_mixed)
 
 
 @dataclass(frozen=True)
@@ -34,7 +58,8 @@ class Tried:
     ``related_directions``: those of ``related``. ``one_way``: the best of ``own``, ``apart`` and ``mixed`` with in, where
     ``directions`` are others. ``several``: whether some of these nodes have several classes. Almost all are then told one of them
     right, whatever the hops, so that shares say little about how many of these are best. ``rare``: whether shares are ROC AUCs,
-    see `LinearTest`.
+    see `LinearTest`. ``counted``: what the number of a node's neighbours says
+    beside these; None where that was not tried.
     """
 
     own: float
@@ -48,11 +73,12 @@ class Tried:
     one_way: float | None = None
     several: bool = False
     rare: bool = False
+    counted: Shares | None = None
 
     def told(self, share: float) -> str:
         """Say what a share means."""
         if self.rare:
-            return f"linear models rank the rarer classes of validation nodes with a ROC AUC of {share:.3f}"
+            return f"linear models rank the classes of validation nodes with a mean ROC AUC of {share:.3f}"
         return f"linear models tell {share:.0%} of the validation nodes right"
 
     @property
@@ -64,6 +90,8 @@ class Tried:
     def unlike(self) -> bool | None:
         """Whether a node must be told from its neighbours. None where neither is clearly better."""
         apart, mixed = max(self.own, self.apart), max(self.mixed)
+        if self.counted is not None and not self.several and self.better_counted:
+            apart, mixed = max(apart, self.counted.counted), max(mixed, self.counted.counted_mixed)
         return self._clear(apart, mixed) or (False if self._clear(mixed, apart) else None)
 
     def _clear(self, more: float, less: float) -> bool:
@@ -83,6 +111,15 @@ class Tried:
     def better_unweighted(self) -> bool:
         """Whether neighbours clearly say more where all edges count alike, whatever their weights."""
         return self.unweighted is not None and self._clear(self.unweighted, self.best)
+
+    @property
+    def better_counted(self) -> bool:
+        """Whether nodes are clearly told better by how many neighbours they have, beside all else."""
+        if self.counted is None:
+            return False
+        if self.several:  # ranks of many classes at once differ less by chance
+            return self.counted.best_counted - self.counted.plain > FEWER_PAIRS * (1 - self.counted.plain)
+        return self._clear(self.counted.best_counted, max(self.counted.plain, self.best))
 
     @property
     def better_related(self) -> bool:
@@ -106,14 +143,17 @@ def tried(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda 
     rows, count = _rows(dataset), test.asked
     own = test.of(rows)
     by_ends = {ends: _shares(test, rows, lists.facing(ends)) for ends in directions}
-    best = {ends: max(own, apart, *mixed) for ends, (apart, mixed) in by_ends.items()}
+    best = {
+        ends: max(own, found.apart, *found.mixed, 0 if test.several else found.best_counted) for ends, found in by_ends.items()
+    }
     usual, most = directions[0], max(reversed(directions), key=lambda ends: best[ends])
     chosen = most if clear(best[most], best[usual], count) else usual
-    one_way = best[usual] if chosen != usual else None
-    found = Tried(own, *by_ends[chosen], None, count, directions=chosen, one_way=one_way, several=test.several, rare=test.rare)
+    one_way, shares = best[usual] if chosen != usual else None, by_ends[chosen]
+    found = Tried(own, shares.apart, shares.mixed, None, count, directions=chosen, one_way=one_way)
+    found = replace(found, several=test.several, rare=test.rare, counted=shares)
     if unit:
-        either, shares = _shares(test, rows, whole_lists(dataset).facing(chosen))
-        found = replace(found, unweighted=max(own, either, *shares))
+        alike = _shares(test, rows, whole_lists(dataset).facing(chosen))
+        found = replace(found, unweighted=max(own, alike.apart, *alike.mixed))
     for ends in dict.fromkeys([chosen, *directions[-1:]]):
         share = _related(test, rows, lists, dataset.manifest.relations, ends)
         if share is not None and (found.related is None or clear(share, found.related, count)):
@@ -134,12 +174,19 @@ def _related(test: LinearTest, rows: Floats, lists: WholeLists, relations: int, 
     return max(test.of(rows, *near), test.of(rows, *near, *(of_one.means(part) for of_one, part in zip(each, near))))
 
 
-def _shares(test: LinearTest, rows: Floats, lists: WholeLists) -> tuple[float, tuple[float, ...]]:
-    """Return the shares of right answers of nodes apart from their neighbours, and mixed with them by hops."""
-    near = lists.means(rows)
-    apart = max(test.of(rows, near), test.of(rows, near, lists.means(near)))
-    del near
-    return apart, _mixed(test, rows, lists, HOPS)
+def _shares(test: LinearTest, rows: Floats, lists: WholeLists) -> Shares:
+    """Try nodes apart from their neighbours, mixed with them by hops, and beside the number of their neighbours."""
+    near, degrees = lists.means(rows), np.diff(lists.indptr)
+    further = lists.means(near)
+    apart = max(test.of(rows, near), test.of(rows, near, further))
+    seen = np.log((1 + degrees) / (1 + degrees.mean())).astype(np.float32)[:, None]
+    beside, ranked = np.concatenate([seen, seen**2], 1), test.several
+    mixed = lists.mixed(lists.mixed(rows))
+    ways = ((rows, near), (rows, near, further), (mixed,))
+    plain = max(test.of(*way, by_ranks=ranked) for way in ways)
+    *counted, counted_mixed = (test.of(*way, beside, by_ranks=ranked) for way in ways)
+    del near, further, mixed, ways
+    return Shares(apart, _mixed(test, rows, lists, HOPS), plain, max(counted), counted_mixed, float(degrees.mean()))
 
 
 def _mixed(test: LinearTest, rows: Floats, lists: WholeLists, hops: int) -> tuple[float, ...]:

@@ -53,8 +53,9 @@ class LinearTest:
     def _of_rare(self) -> int:
         return int(len(self._asked) - self._asked[:, self._known.sum(0).argmax()].sum())
 
-    def of(self, *parts: Floats) -> float:
-        """Return the share of right answers by columns that stand side by side, or the mean ROC AUC where classes are rare."""
+    def of(self, *parts: Floats, by_ranks: bool = False) -> float:
+        """Return the share of right answers by columns that stand side by side, or the mean ROC AUC: ``by_ranks``, and where
+        classes are rare."""
         trained, asked = (np.concatenate([part[nodes] for part in parts], 1) for nodes in (self._train, self._valid))
         mean, spread = trained.mean(0), trained.std(0)
         spread[spread <= 1e-6 * np.abs(trained).max(initial=1e-30)] = 1.0
@@ -68,7 +69,7 @@ class LinearTest:
         seen = vectors.T @ (wanted if across else trained.T @ wanted)
         there = (asked @ trained.T if across else asked) @ vectors
         answers = ((there / (np.maximum(values, 0) + each * len(trained))) @ seen + middle for each in SHRINKAGES)
-        return max(map(self._ranked if self.rare else self._right, answers))
+        return max(map(self._ranked if self.rare or by_ranks else self._right, answers))
 
     def _right(self, found: Floats) -> float:
         return float(self._asked[np.arange(len(found)), found.argmax(1)].mean())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -77,7 +78,7 @@ def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried)
         over, "training"
     )
     fits = own and "sampling" not in over and "scale" not in over and not seen.several
-    if file != presets.PREFIX + "gcn" or seen.hops == 2 or not fits:
+    if file != presets.PREFIX + "gcn" or seen.hops == 2 or seen.better_counted or not fits:
         return []
     far, near = seen.mixed[seen.hops - 1], seen.mixed[1]
     dropout = [] if "dropout" in _given(over, "model") else ["model.dropout=0"]
@@ -118,6 +119,25 @@ def by_weight(over: Mapping[str, Any], seen: Tried) -> list[str]:
     return ["model.weight_unit=0"]
 
 
+def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:
+    """Return the setting that shows an encoder how many neighbours a node has, where linear models are clearly better so.
+
+    ``chosen``: what was chosen before; layers that are fitted one after another do not see it.
+    """
+    model = _given(over, "model")
+    other = ":" in str(model.get("encoder", "")) or model.get("encoder") in ("none", "sgc", "sign") or model.get("reversible")
+    if not seen.better_counted or seen.counted is None or "degree_unit" in model or other:
+        return []
+    if "method" in _given(over, "training") or "training.method=layerwise" in chosen:
+        return []
+    found, ranks = seen.counted, replace(seen, rare=True) if seen.several else seen
+    log.info(
+        f"model.degree_unit={found.neighbours:.3g}, because {ranks.told(found.best_counted)} where they see how many neighbours "
+        f"a node has, and {_share(found.plain, ranks)} without; --set model.degree_unit=0 does not show it"
+    )
+    return [f"model.degree_unit={found.neighbours:.3g}"]
+
+
 def by_rarity(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return the figure that compares checkpoints where all classes but one are rare: all models have nearly the same share of
     right answers then."""
@@ -137,11 +157,16 @@ def by_directions(over: Mapping[str, Any], seen: Tried) -> list[str]:
         return []
     ends = "their edges lead to" if seen.directions == "out" else "edges come from or lead to"
     log.info(
-        f"model.directions={seen.directions}, because {seen.told(seen.best)} where nodes take from those that {ends}, and "
+        f"model.directions={seen.directions}, because {seen.told(_best(seen))} where nodes take from those "
+        f"that {ends}, and "
         f"{_share(seen.one_way, seen)} from those that edges come from alone; "
         "--set model.directions=in takes these"
     )
     return [f"model.directions={seen.directions}"]
+
+
+def _best(seen: Tried) -> float:
+    return seen.best if seen.counted is None or seen.several else max(seen.best, seen.counted.best_counted)
 
 
 def _share(share: float, seen: Tried) -> str:

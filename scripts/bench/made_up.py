@@ -67,6 +67,7 @@ OF_NODES: dict[str, list[str]] = {
     "8 hops": ["--set", "init.hops=8"],
     "by accuracy": ["--set", "training.metric=accuracy", "--set", "model.directions=in"],
     "balanced": ["--set", "loss.class_weights=balanced"],
+    "degrees not seen": ["--set", "model.degree_unit=0"],
     "divided": ["--set", "model.normalize_features=true"],
     "drawn rows": ["--set", "init.hops=0", "--set", "model.directions=in"],
     "sage, 4 resident": ["--config", "preset:sage", *QUARTER],

@@ -238,6 +238,21 @@ def frauds(seed: int, nodes: int = 4000, devices: int = 1500) -> Nodes:
     return Nodes(np.stack([source, target], 1), x, labels, np.split(order, [nodes // 3, nodes // 2]), one_way=True)
 
 
+def numbers(seed: int, nodes: int = 4000) -> Nodes:
+    """A node's class is how many of its neighbours have a flag: none, one, two or more. Nodes have one to thirty neighbours."""
+    rng = np.random.default_rng(seed)
+    wanted = np.minimum(rng.pareto(1.5, nodes) + 1, 30)
+    ends = rng.choice(nodes, (2 * nodes, 2), p=wanted / wanted.sum())
+    edges = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], 1), axis=0)
+    flag = rng.random(nodes) < 0.25
+    found = np.zeros(nodes, np.int64)
+    for here, there in (edges.T, edges.T[::-1]):
+        np.add.at(found, here, flag[there])
+    x = np.column_stack([flag, rng.normal(size=(nodes, 7))]).astype(np.float32)
+    order = rng.permutation(nodes)
+    return Nodes(edges, x, np.minimum(found, 2), np.split(order, [nodes // 4, nodes // 2]))
+
+
 def far_words(seed: int, words: int = 600) -> Nodes:
     """Few words of each node, a little more often those of its class, and 15 nodes to train of each: many hops tell the class."""
     graph, rng = classed(seed, nodes=4000, classes=6, signal=0, same=0.75, train=90 / 4000), np.random.default_rng(seed + 3)
@@ -279,4 +294,5 @@ NODES: dict[str, Callable[[int], Nodes]] = {
     "averages": averages,
     "frauds": frauds,
     "far-words": far_words,
+    "numbers": numbers,
 }

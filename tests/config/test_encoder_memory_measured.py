@@ -51,7 +51,7 @@ def most_bytes(run) -> int:
 )
 def test_a_step_takes_no_more_than_was_planned(shape, encoder, heads, learned):
     pytest.importorskip("torch_geometric")
-    given, more = SHAPES[shape], {} if ":" in encoder else {"norm": "layer", "residual": True}
+    given, more = SHAPES[shape], {} if ":" in encoder else {"norm": "layer", "residual": True, "degree_unit": 4.0 * learned}
     graph = neighbourhood(given)
     widths = [*given["layers"], OUT]
     module = make_encoder(encoder, EncoderShape(given["width"], widths, 0.1, heads=heads, relations=RELATIONS, **more))

@@ -91,7 +91,7 @@ def all_rows(table):
     return np.concatenate([table.read_rows(k, np.arange(table.size(k))) for k in range(table.partitions)])
 
 
-@pytest.mark.parametrize("name", [*ENCODERS, "gcn by rows"])
+@pytest.mark.parametrize("name", [*ENCODERS, "gcn by rows", *(f"{name} by degrees" for name in ENCODERS)])
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(0, 10_000),
@@ -105,14 +105,14 @@ def all_rows(table):
 def test_equal_to_the_whole_graph(tmp_path_factory, name, seed, nodes, edges, partitions, tight, dtype, norm):
     graph, partitioning, x = set_up(seed, nodes, edges, partitions, dtype)
     torch.manual_seed(seed)
-    name, _, by_rows = name.partition(" by ")
-    weighed = {"gcn_norm": "row", "diagonal": 0.5} if by_rows else {}
+    name, _, by = name.partition(" by ")
+    weighed = {"rows": {"gcn_norm": "row", "diagonal": 0.5}, "degrees": {"degree_unit": 3.0}}.get(by, {})
     shape = EncoderShape(IN, WIDTHS, dropout=0.5, norm=norm, residual=True, heads=2, relations=RELATIONS, **weighed)
     encoder = make_encoder(name, shape).eval()
     expected = expected_vectors(encoder, graph, x)
     encoder.train()
     lists = Lists(graph, partitioning)
-    degrees = true_degrees(lists, partitioning) if name == "gcn" else None
+    degrees = true_degrees(lists, partitioning) if encoder.degrees else None
     folder = tmp_path_factory.mktemp("inference")
     with pytest.MonkeyPatch.context() as patch:
         if tight:

@@ -222,7 +222,7 @@ def test_where_classes_are_rare_ranks_decide_what_is_chosen(cli, tmp_path, caplo
         config = config_for(Dataset.open(tmp_path / "d"), None)
     assert config.model.directions in ("out", "both")
     assert config.training.metric == "roc_auc"
-    assert "rank the rarer classes of validation nodes with a ROC AUC of" in caplog.text
+    assert "rank the classes of validation nodes with a mean ROC AUC of" in caplog.text
     assert config_for(Dataset.open(tmp_path / "d"), None, ["training.metric=accuracy"]).training.metric == "accuracy"
 
 
@@ -234,3 +234,24 @@ def test_columns_of_counts_are_standardised_where_sums_are_over_many_hops(made, 
     assert (config.model.encoder, config.model.normalize_features) == ("sgc", "columns")
     given = config_for(dataset, None, ["model.normalize_features=true"])
     assert (given.model.encoder, given.model.normalize_features) == ("sgc", True)
+
+
+def test_numbers_of_neighbours_are_shown_where_they_tell_the_class(cli, tmp_path, caplog):
+    """The class of a node is how many links lead to it: few, some or many."""
+    rng = np.random.default_rng(0)
+    target = rng.permutation(np.repeat(np.arange(900), np.repeat([1, 4, 12], 300)))
+    np.save(tmp_path / "edges.npy", np.stack([rng.integers(900, size=len(target)), target], 1))
+    np.save(tmp_path / "x.npy", rng.normal(size=(900, 4)).astype(np.float32))
+    np.save(tmp_path / "y.npy", np.repeat(np.arange(3), 300))
+    order = rng.permutation(900)
+    given = [f"--features={tmp_path / 'x.npy'}", f"--labels={tmp_path / 'y.npy'}", "--adjacency=in"]
+    for name, part in (("train", slice(0, 300)), ("valid", slice(300, 600))):
+        np.save(tmp_path / f"{name}.npy", order[part])
+        given.append(f"--{name}-nodes={tmp_path / name}.npy")
+    assert cli("preprocess", tmp_path / "edges.npy", *given, "--output", tmp_path / "d") == 0
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config = config_for(Dataset.open(tmp_path / "d"), None)
+    assert config.model.degree_unit == pytest.approx(len(target) / 900, rel=0.01)
+    assert "where they see how many neighbours a node has" in caplog.text
+    assert config_for(Dataset.open(tmp_path / "d"), None, ["model.degree_unit=0"]).model.degree_unit == 0
+    assert config_for(Dataset.open(tmp_path / "d"), None, ["training.method=cluster"]).model.degree_unit == 0

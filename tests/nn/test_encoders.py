@@ -131,6 +131,22 @@ def test_edges_of_a_layer_without_being_told():
         assert torch.equal(untold.block(layer).indices, sampled.block(layer).indices)
 
 
+@pytest.mark.parametrize("name", ENCODERS)
+def test_numbers_of_neighbours_stand_beside_the_input(name):
+    """What an encoder of a wider input gives, whose last number says how many neighbours a node has in the whole graph."""
+    _, graph, x = drawn(3, 20, 80)
+    sees = encoder(name, 2, degree_unit=2.5, residual=True).eval()
+    wider = make_encoder(
+        name, EncoderShape(IN + 1, WIDTHS[2], heads=HEADS, relations=RELATIONS, residual=True, gcn_norm="symmetric")
+    ).eval()
+    wider.load_state_dict(sees.state_dict())
+    ids, sampled = graph.sample([4, 0, 7], [2, 2], np.random.default_rng(0))
+    beside = ((1 + graph.degrees[ids, None]) / 3.5).log()
+    torch.testing.assert_close(sees(x[ids], sampled), wider(torch.cat([x[ids], beside], 1), sampled))
+    assert sees.asks_for_degrees
+    assert (sees.in_width, wider.in_width) == (IN, IN + 1)
+
+
 def test_gcn_uses_true_degrees():
     """Half of the neighbours, all alike, give what all of them give."""
     nodes = 9

@@ -152,7 +152,7 @@ class Encoder(Layered):
 
     ``asks_for_degrees``: whether samples must tell true in-degrees. ``gathers``: how many numbers a layer takes from neighbours
     for each number of its input, where it maps them only afterwards; 0 where it does not. A residual passes a linear map where
-    the widths differ.
+    the widths differ. Where the shape has a ``degree_unit``, the first layer sees a number more, see `with_degrees`.
     Parameters have the names of torch_geometric's models (convs.0.lin_l.weight, norms.0.weight, ...). Dropout draws from
     torch's global generator: seed it before a batch to draw the same masks again.
     """
@@ -168,9 +168,10 @@ class Encoder(Layered):
                 "at least one layer is needed, and no width below 1"
             )
         self.in_width, self.widths = in_width, widths
-        self.asks_for_degrees = self.degrees
+        self._degree_unit, self._sums_by_degrees = shape.degree_unit, self.degrees
+        self.degrees = self.asks_for_degrees = self.degrees or shape.degree_unit > 0
         self.dropout = shape.dropout
-        ends = list(itertools.pairwise([in_width, *widths]))
+        ends = list(itertools.pairwise([in_width + (shape.degree_unit > 0), *widths]))
         self.convs = torch.nn.ModuleList(
             self._conv(inner, outer, last=layer == len(widths) - 1) for layer, (inner, outer) in enumerate(ends)
         )
@@ -189,6 +190,8 @@ class Encoder(Layered):
         return unrounded(x)
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
+        if layer == 0 and self._degree_unit:
+            x = with_degrees(x, block, self._degree_unit)
         skipped = self._skipped(layer, x[: block.targets])
         rectified = skipped is None and layer < len(self.convs) - 1 and isinstance(self.norms[layer], torch.nn.Identity)
         return self._finished(layer, self._convolve(self.convs[layer], x, block, rectified), skipped, rectified)
@@ -212,7 +215,7 @@ class Encoder(Layered):
         return unrounded(self._finished(layer, linear(rows, *self._map(self.convs[layer])), None))
 
     def summed_width(self, layer: int) -> int | None:
-        if not self.gathers:
+        if not self.gathers or (self._degree_unit and (layer == 0 or not self._sums_by_degrees)):
             return None
         return (self.in_width, *self.widths)[layer] if self.early_width(layer) is None else self.widths[layer]
 
@@ -224,6 +227,8 @@ class Encoder(Layered):
         return unrounded(self._finished(layer, out, skipped))
 
     def early_width(self, layer: int) -> int | None:
+        if layer == 0 and self._degree_unit:
+            return None
         inner = (self.in_width, *self.widths)[layer]
         maps = self._early_maps(layer) if inner > self.widths[layer] else []
         width = sum(each.shape[0] for each, _ in maps)
@@ -290,6 +295,8 @@ class Encoder(Layered):
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         inner, outer = (self.in_width, *self.widths)[layer : layer + 2]
+        if layer == 0 and self._degree_unit:  # rows with a number more are a copy
+            return 4 * (sources * (inner + 1 + outer) + targets * (3 * (inner + 1) + 4 * outer)) + 24 * edges
         return 4 * (sources * outer + targets * (3 * inner + 4 * outer)) + 24 * edges
 
     def _check_depth(self, graph: LayerGraph) -> None:
@@ -303,6 +310,15 @@ class Encoder(Layered):
     @abstractmethod
     def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
         """Return (targets, out), a new tensor, from x (sources, in); ``rectified``: with 0 for what is below."""
+
+
+def with_degrees(x: Tensor, block: Block, unit: float) -> Tensor:
+    """Return rows x (sources, width) with log((1 + neighbours) / (1 + unit)) beside each: (sources, width + 1). Neighbours are
+    those in the whole graph."""
+    if block.degrees is None:
+        raise ValueError("the true degrees of the sampled nodes are needed")
+    seen = ((block.degrees[: len(x), None] + 1) / (unit + 1)).log()
+    return torch.cat([x, seen.to(x.dtype)], 1)
 
 
 def geometric() -> ModuleType:

@@ -32,7 +32,8 @@ class Gcn(Encoder):
     def __init__(self, shape: EncoderShape) -> None:
         super().__init__(shape)
         self._weighs, self._own = shape.gcn_norm, 1 + shape.diagonal
-        self.degrees = self.asks_for_degrees = shape.gcn_norm == "symmetric"
+        self._sums_by_degrees = shape.gcn_norm == "symmetric"
+        self.degrees = self.asks_for_degrees = self._sums_by_degrees or shape.degree_unit > 0
 
     def summed_width(self, layer: int) -> int | None:
         plain = self._weighs == "symmetric" and self._own == 1  # as `evaluate.summed_pass` sums

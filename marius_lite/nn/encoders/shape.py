@@ -17,7 +17,7 @@ class EncoderShape:
     ``residual``: whether a layer's input is added to its result. ``heads``: attention heads, for gat. ``relations``: how many
     relations edges have, for rgcn. ``gcn_norm``, ``diagonal``: how gcn weighs neighbours and the node's own row.
     ``groups``: of reversible couplings; 0: none. ``sums``: what these are summed in, unless rows are wider. ``hops``: of an
-    encoder whose hops have no weights.
+    encoder whose hops have no weights. ``degree_unit``: above 0, the number of neighbours beside which a node's own are seen.
     """
 
     in_width: int
@@ -32,3 +32,4 @@ class EncoderShape:
     groups: int = 0
     sums: torch.dtype = torch.float64
     hops: int = 1
+    degree_unit: float = 0.0
