@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.linear_test import FEWER, LinearTest, clear, linear_test, noise
@@ -58,8 +59,7 @@ class Tried:
     ``related_directions``: those of ``related``. ``one_way``: the best of ``own``, ``apart`` and ``mixed`` with in, where
     ``directions`` are others. ``several``: whether some of these nodes have several classes. Almost all are then told one of them
     right, whatever the hops, so that shares say little about how many of these are best. ``rare``: whether shares are ROC AUCs,
-    see `LinearTest`. ``counted``: what the number of a node's neighbours says
-    beside these; None where that was not tried.
+    see `LinearTest`. ``counted``: what the number of a node's neighbours says beside these; None where that was not tried.
     """
 
     own: float
@@ -176,17 +176,22 @@ def _related(test: LinearTest, rows: Floats, lists: WholeLists, relations: int, 
 
 def _shares(test: LinearTest, rows: Floats, lists: WholeLists) -> Shares:
     """Try nodes apart from their neighbours, mixed with them by hops, and beside the number of their neighbours."""
-    near, degrees = lists.means(rows), np.diff(lists.indptr)
-    further = lists.means(near)
-    apart = max(test.of(rows, near), test.of(rows, near, further))
+    degrees, by_ranks = np.diff(lists.indptr), test.several
     seen = np.log((1 + degrees) / (1 + degrees.mean())).astype(np.float32)[:, None]
-    beside, ranked = np.concatenate([seen, seen**2], 1), test.several
-    mixed = lists.mixed(lists.mixed(rows))
-    ways = ((rows, near), (rows, near, further), (mixed,))
-    plain = max(test.of(*way, by_ranks=ranked) for way in ways)
-    *counted, counted_mixed = (test.of(*way, beside, by_ranks=ranked) for way in ways)
-    del near, further, mixed, ways
-    return Shares(apart, _mixed(test, rows, lists, HOPS), plain, max(counted), counted_mixed, float(degrees.mean()))
+    beside = np.concatenate([seen, seen**2], 1)
+
+    def of(*parts: Floats) -> npt.NDArray[np.float64]:
+        """The share as for `Tried`, that which is compared with the number of neighbours beside, and that with it."""
+        share = test.of(*parts)
+        plain = test.of(*parts, by_ranks=True) if by_ranks else share
+        return np.array([share, plain, test.of(*parts, beside, by_ranks=by_ranks)])
+
+    near = lists.means(rows)
+    apart, plain, counted = np.maximum(of(rows, near), of(rows, near, lists.means(near))).tolist()
+    del near
+    _, plain_mixed, counted_mixed = of(lists.mixed(lists.mixed(rows))).tolist()
+    mixed, mean = _mixed(test, rows, lists, HOPS), float(degrees.mean())
+    return Shares(apart, mixed, max(plain, plain_mixed), counted, counted_mixed, mean)
 
 
 def _mixed(test: LinearTest, rows: Floats, lists: WholeLists, hops: int) -> tuple[float, ...]:

@@ -157,10 +157,8 @@ def by_directions(over: Mapping[str, Any], seen: Tried) -> list[str]:
         return []
     ends = "their edges lead to" if seen.directions == "out" else "edges come from or lead to"
     log.info(
-        f"model.directions={seen.directions}, because {seen.told(_best(seen))} where nodes take from those "
-        f"that {ends}, and "
-        f"{_share(seen.one_way, seen)} from those that edges come from alone; "
-        "--set model.directions=in takes these"
+        f"model.directions={seen.directions}, because {seen.told(_best(seen))} where nodes take from those that {ends}, and "
+        f"{_share(seen.one_way, seen)} from those that edges come from alone; --set model.directions=in takes these"
     )
     return [f"model.directions={seen.directions}"]
 
