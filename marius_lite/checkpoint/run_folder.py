@@ -14,6 +14,7 @@ import yaml
 import marius_lite
 from marius_lite import files
 from marius_lite.config.load import check
+from marius_lite.config.recorded import complete
 from marius_lite.config.schema import Config
 from marius_lite.config.yaml_text import parse_yaml
 from marius_lite.errors import UserError
@@ -26,16 +27,6 @@ from marius_lite.sealed import checksum_of
 FORMAT_VERSION = 1
 CHECKSUM, UNCHECKED = "checksum", "none"
 LEFT_BY_A_KILLED_START = ("lock", "config.yaml.tmp")
-BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
-    "training": {"scoring": "torch", "even_batches": False, "products": "onednn"},
-    "model": {"weight_unit": 0.0, "reversible_sums": "float32"},
-    "negatives": {"balance": False},
-    "init": {"hops": 0},
-    "evaluation": {"calibrated": False},
-    "regularizer": {"eases": False},
-    "sampling": {"scope": "resident", "lists": "memory", "edge_dropout": 0.0},
-}
-"""Settings of runs that were started before the keys existed, by section."""
 
 
 @dataclass(frozen=True)
@@ -198,14 +189,7 @@ def _is_sound(record: dict[str, Any], expected: Any) -> bool:
 
 def config_of(run: RunFolder, record: dict[str, Any]) -> Config:
     """Return the configuration in a record. Raises UserError where it is not valid."""
-    config = record["config"]
-    for section, before in BEFORE_THERE_WAS_A_CHOICE.items():
-        if isinstance(config, dict) and isinstance(config.get(section), dict):
-            config[section] = {**before, **config[section]}
-    model = config.get("model") if isinstance(config, dict) else None
-    if isinstance(model, dict):  # the input lost as many numbers as all layers did
-        model.setdefault("input_dropout", model.get("dropout", 0.0) if config.get("task") == "node_classification" else 0.0)
-    return check(config, str(run.config_file))
+    return check(complete(record["config"]), str(run.config_file))
 
 
 def open_dataset(run: RunFolder, record: dict[str, Any], moved_to: Path | None = None) -> Dataset:

@@ -32,12 +32,12 @@ def traced(run: Path, trace: Path | None) -> Iterator[None]:
 
     Its folder must be there. What stops a trace of an interrupted run is told, and does not hide where the run goes on.
     """
-    from marius_lite.errors import UserError
+    from marius_lite.errors import MariusError
     from marius_lite.files import require_folder_of
     from marius_lite.processes.interrupt import Interrupted
     from marius_lite.report.trace import write_trace
 
-    if trace is not None and not trace.absolute().is_relative_to(run.absolute()):
+    if trace is not None and trace.absolute().parent != run.absolute():
         require_folder_of(trace, "--trace")
     try:
         yield
@@ -45,7 +45,7 @@ def traced(run: Path, trace: Path | None) -> Iterator[None]:
         if trace is not None:
             try:
                 write_trace(run, trace)
-            except UserError as error:
+            except MariusError as error:
                 log.warning(f"no trace is written: {printable(str(error))}")
         raise
     if trace is not None:

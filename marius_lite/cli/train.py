@@ -10,7 +10,6 @@ import typer
 from marius_lite.cli import options
 from marius_lite.cli.processes import Processes, in_processes
 from marius_lite.machine_process import speaks
-from marius_lite.printable import printable
 
 WarmStart = Annotated[
     Path | None,
@@ -59,17 +58,10 @@ def train(
     from marius_lite.train.run import train_run
 
     if warm is not None and config is None:
-        config = _settings_of(warm)
+        from marius_lite.warm.start import settings_of
+
+        config = settings_of(warm)
     with traced(run, trace if speaks() else None):
         summary = train_run(dataset, run, lambda opened: config_for(opened, config, sets or []), warm, tensorboard)
         if speaks():
             show(summary, as_json)
-
-
-def _settings_of(run: Path) -> Path:
-    """Return the file that has a run's settings, which a run that goes on from it takes unless others are given."""
-    from marius_lite.checkpoint.run_folder import RunFolder
-    from marius_lite.log import log
-
-    log.info(printable(f"settings of {run}; `--config` takes others, `--set` changes some: training.epochs, for example"))
-    return RunFolder.to_read(run).config_file

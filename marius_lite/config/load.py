@@ -10,31 +10,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from marius_lite.config import presets
+from marius_lite.config.recorded import is_record, of_any_machine
 from marius_lite.config.rules import check_rules
 from marius_lite.config.schema import Config
 from marius_lite.config.yaml_text import MOST_SHOWN, parse_yaml, shown
 from marius_lite.errors import UserError
 
-OF_A_MACHINE: dict[str, set[str]] = {
-    "storage": {"row_dtype"},
-    "scale": set(),
-    "checkpoint": set(),
-    "device": set(),
-    "sampling": {"fanouts", "scope", "refresh_epochs", "edge_dropout", "weighted"},
-    "training": {
-        "epochs",
-        "method",
-        "layer_epochs",
-        "batch_size",
-        "even_batches",
-        "seed",
-        "precision",
-        "early_stopping",
-        "metric",
-    },
-}
-"""What of a run's record depends on the machine, the dataset or the order of runs: of these sections another run takes but so
-much, or nothing."""
 MOST_MEANT = 3
 """Keys of the same name in other sections that an error names."""
 
@@ -72,25 +53,10 @@ def _base(file: str, over: dict[str, Any]) -> dict[str, Any]:
     """Read the file or preset. A preset depends on the decoder, which ``over`` may name."""
     if not file.startswith(presets.PREFIX):
         tree = _read_yaml(Path(file))
-        return _of_any_machine(tree["config"]) if _is_record(tree) else tree
+        return of_any_machine(tree["config"]) if is_record(tree) else tree
     model = over.get("model")
     decoder = model.get("decoder") if isinstance(model, dict) else None
     return presets.read(file.removeprefix(presets.PREFIX), decoder if isinstance(decoder, str) else None)
-
-
-def _is_record(tree: Mapping[str, Any]) -> bool:
-    return "format_version" in tree and isinstance(tree.get("config"), dict)
-
-
-def _of_any_machine(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what another run can take of a record: all but what is in `OF_A_MACHINE`."""
-    taken: dict[str, Any] = {}
-    for section, values in recorded.items():
-        if section not in OF_A_MACHINE:
-            taken[section] = values
-        elif kept := OF_A_MACHINE[section]:
-            taken[section] = {key: value for key, value in values.items() if key in kept}
-    return taken
 
 
 def _setting(item: str) -> dict[str, Any]:

@@ -96,9 +96,9 @@ class ModelSection(Section):
     )
     degree_unit: NonNegativeFloat = Field(
         0.0,
-        description="above 0: sage, gcn, gat and rgcn also see how many neighbours a node has, as log((1 + neighbours) / (1 + "
-        "this)) beside its input; without it the means that they take say nothing about that. Without a configuration, `train` "
-        "sets it to the mean number of neighbours where linear models are clearly better so",
+        description="above 0: sage, gcn, gat and rgcn also see how many neighbours a node has, or what their weights count "
+        "together, as log((1 + neighbours) / (1 + this)) beside its input; without it the means that they take say nothing about "
+        "that. Without a configuration, `train` sets it to the mean number where linear models are clearly better so",
     )
     norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
     residual: bool = Field(False, description="add a layer's input to its output; it is projected where the widths differ")

@@ -97,11 +97,11 @@ def fetch(recipe: Recipe, folder: Path, options: FetchOptions) -> dict[str, Any]
 def _tell_of_another_recipe(recipe: Recipe, folder: Path) -> None:
     """Warn where the dataset was made in another way than the recipe says now."""
     try:
-        made_by = files.read_json(folder / RECORD)["recipe"]
-    except (OSError, ValueError, TypeError, KeyError):
+        made_by, now = files.read_json(folder / RECORD)["recipe"], recipe.model_dump(mode="json")
+        changed = [key for key in ("unpack", "convert", "preprocess") if made_by.get(key) != now[key]]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return  # it was not finished, and is compared with what is published
-    now = recipe.model_dump(mode="json")
-    if changed := [key for key in ("unpack", "convert", "preprocess") if made_by.get(key) != now[key]]:
+    if changed:
         log.warning(
             printable(
                 f"{folder / DATASET}: was made by another version of this recipe, with another {' and '.join(changed)}: "

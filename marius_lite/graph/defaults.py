@@ -13,7 +13,16 @@ from marius_lite.config.tasks import TASKS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.likeness import likeness
-from marius_lite.graph.node_defaults import by_degree, by_directions, by_rarity, by_relation, by_weight, more_hops, node_settings
+from marius_lite.graph.node_defaults import (
+    by_degree,
+    by_directions,
+    by_rarity,
+    by_relation,
+    by_weight,
+    may_see_degrees,
+    more_hops,
+    node_settings,
+)
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
@@ -32,7 +41,8 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
     """
     over, hops = settings(sets), list[str]()
     if file is None:
-        seen = linear_models(dataset, _chosen(over, "directions")) if over.get("task") in (None, presets.NODES) else None
+        counts = may_see_degrees(over)
+        seen = linear_models(dataset, _chosen(over, "directions"), counts) if over.get("task") in (None, presets.NODES) else None
         file = _preset(dataset, over, seen)
         if seen is not None:
             hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
@@ -107,12 +117,13 @@ def shape_of(dataset: Dataset, encoded: bool = False, seen: Tried | None = None)
     )
 
 
-def linear_models(dataset: Dataset, asked: Any = None) -> Tried | None:
-    """Try linear models where nodes have features and classes, see `graph.hops`. ``asked``: the given `model.directions`."""
+def linear_models(dataset: Dataset, asked: Any = None, counts: bool = False) -> Tried | None:
+    """Try linear models where nodes have features and classes, see `graph.hops`. ``asked``: the given `model.directions`.
+    ``counts``: whether the encoder may be shown how many neighbours a node has."""
     if not _classified(dataset):
         return None
     ends = [asked] if asked in DIRECTIONS else DIRECTIONS[:1] if directions(dataset).undirected else DIRECTIONS
-    return tried(dataset, ends, unit_of)
+    return tried(dataset, ends, unit_of, counts)
 
 
 def _classified(dataset: Dataset) -> bool:

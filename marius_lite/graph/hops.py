@@ -20,6 +20,8 @@ HOPS, MOST_HOPS = 4, 12
 """Hops that are tried, and where more than two are clearly better."""
 FEWER_PAIRS = 0.1
 """The share of wrongly ranked pairs that must be ranked right for more columns to be better where nodes have several classes."""
+LEAST_RANKED = 100
+"""Validation nodes of several classes below which their ranks say nothing."""
 MOST_COLUMNS = 2_048
 """Columns that stand side by side where the neighbours of each relation are apart."""
 
@@ -118,8 +120,16 @@ class Tried:
         if self.counted is None:
             return False
         if self.several:  # ranks of many classes at once differ less by chance
-            return self.counted.best_counted - self.counted.plain > FEWER_PAIRS * (1 - self.counted.plain)
-        return self._clear(self.counted.best_counted, max(self.counted.plain, self.best))
+            right = self.counted.best_counted - self.counted.plain > FEWER_PAIRS * (1 - self.counted.plain)
+            return right and self.asked >= LEAST_RANKED
+        return self._clear(self.counted.best_counted, self.uncounted)
+
+    @property
+    def uncounted(self) -> float:
+        """What ``counted`` is compared with."""
+        if self.several:
+            return self.counted.plain if self.counted else 0.0
+        return max(self.best, self.counted.plain if self.counted else 0.0)
 
     @property
     def better_related(self) -> bool:
@@ -127,10 +137,10 @@ class Tried:
         return self.related is not None and self._clear(self.related, self.best)
 
 
-def tried(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda _: None) -> Tried | None:
+def tried(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda _: None, counts: bool = True) -> Tried | None:
     """Try them. ``directions``: values of `model.directions` that are tried, the usual one first. ``unit_of``: returns the weight
     of an edge that counts as one, None where all count alike; it is asked where something is tried. None where the graph is too
-    large, or there are too few training and validation nodes.
+    large, or there are too few training and validation nodes. ``counts``: whether the number of a node's neighbours may be shown.
 
     Takes 60 bytes an edge and 6 KB a node at most. Raises UserError for a damaged dataset, RunError for a file that cannot be
     read.
@@ -143,14 +153,13 @@ def tried(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda 
     rows, count = _rows(dataset), test.asked
     own = test.of(rows)
     by_ends = {ends: _shares(test, rows, lists.facing(ends)) for ends in directions}
-    best = {
-        ends: max(own, found.apart, *found.mixed, 0 if test.several else found.best_counted) for ends, found in by_ends.items()
-    }
+    seen = counts and not test.several
+    best = {ends: max(own, each.apart, *each.mixed, each.best_counted if seen else 0) for ends, each in by_ends.items()}
     usual, most = directions[0], max(reversed(directions), key=lambda ends: best[ends])
     chosen = most if clear(best[most], best[usual], count) else usual
     one_way, shares = best[usual] if chosen != usual else None, by_ends[chosen]
     found = Tried(own, shares.apart, shares.mixed, None, count, directions=chosen, one_way=one_way)
-    found = replace(found, several=test.several, rare=test.rare, counted=shares)
+    found = replace(found, several=test.several, rare=test.rare, counted=shares if counts else None)
     if unit:
         alike = _shares(test, rows, whole_lists(dataset).facing(chosen))
         found = replace(found, unweighted=max(own, alike.apart, *alike.mixed))
@@ -176,7 +185,7 @@ def _related(test: LinearTest, rows: Floats, lists: WholeLists, relations: int, 
 
 def _shares(test: LinearTest, rows: Floats, lists: WholeLists) -> Shares:
     """Try nodes apart from their neighbours, mixed with them by hops, and beside the number of their neighbours."""
-    degrees, by_ranks = np.diff(lists.indptr), test.several
+    degrees, by_ranks = lists.counts(), test.several
     seen = np.log((1 + degrees) / (1 + degrees.mean())).astype(np.float32)[:, None]
     beside = np.concatenate([seen, seen**2], 1)
 

@@ -74,9 +74,9 @@ def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried)
     nothing is learned for as long. Nothing is returned where what is given might not fit them, and where nodes have several
     classes (see `Tried.several`).
     """
-    own = {"dropout", "normalize_features", "directions"}.issuperset(_given(over, "model")) and "method" not in _given(
-        over, "training"
-    )
+    model = _given(over, "model")
+    own = {"dropout", "normalize_features", "directions", "degree_unit"}.issuperset(model) and not model.get("degree_unit")
+    own = own and "method" not in _given(over, "training")
     fits = own and "sampling" not in over and "scale" not in over and not seen.several
     if file != presets.PREFIX + "gcn" or seen.hops == 2 or seen.better_counted or not fits:
         return []
@@ -95,7 +95,7 @@ def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried)
 
 def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return settings for weights of each relation, or of each end of edges, where linear models are clearly better with them."""
-    given = {"dropout", "normalize_features", "layers", "directions"}.issuperset(_given(over, "model"))
+    given = {"dropout", "normalize_features", "layers", "directions", "degree_unit"}.issuperset(_given(over, "model"))
     if not seen.better_related or seen.related is None or not given or "method" in _given(over, "training"):
         return []
     turned = seen.related_directions != "in" and "directions" not in _given(over, "model")
@@ -119,21 +119,26 @@ def by_weight(over: Mapping[str, Any], seen: Tried) -> list[str]:
     return ["model.weight_unit=0"]
 
 
+def may_see_degrees(over: Mapping[str, Any]) -> bool:
+    """Return whether what is given leaves open that an encoder sees how many neighbours a node has."""
+    model = _given(over, "model")
+    other = ":" in str(model.get("encoder", "")) or model.get("encoder") in ("none", "sgc", "sign") or model.get("reversible")
+    return not other and "degree_unit" not in model and "method" not in _given(over, "training")
+
+
 def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:
     """Return the setting that shows an encoder how many neighbours a node has, where linear models are clearly better so.
 
     ``chosen``: what was chosen before; layers that are fitted one after another do not see it.
     """
-    model = _given(over, "model")
-    other = ":" in str(model.get("encoder", "")) or model.get("encoder") in ("none", "sgc", "sign") or model.get("reversible")
-    if not seen.better_counted or seen.counted is None or "degree_unit" in model or other:
+    if not seen.better_counted or seen.counted is None or not may_see_degrees(over) or "training.method=layerwise" in chosen:
         return []
-    if "method" in _given(over, "training") or "training.method=layerwise" in chosen:
+    if "model.encoder=rgcn" in chosen and not seen.several and seen.counted.best_counted <= (seen.related or 0):
         return []
     found, ranks = seen.counted, replace(seen, rare=True) if seen.several else seen
     log.info(
         f"model.degree_unit={found.neighbours:.3g}, because {ranks.told(found.best_counted)} where they see how many neighbours "
-        f"a node has, and {_share(found.plain, ranks)} without; --set model.degree_unit=0 does not show it"
+        f"a node has, and {_share(seen.uncounted, ranks)} without; --set model.degree_unit=0 does not show it"
     )
     return [f"model.degree_unit={found.neighbours:.3g}"]
 

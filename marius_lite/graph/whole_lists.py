@@ -56,17 +56,17 @@ class WholeLists:
         out: Floats = np.zeros_like(rows)
         for low, high, sums in self._sums(rows):
             out[low:high] = sums
-        counts = self._counts()
+        counts = self.counts()
         out /= np.where(counts > 0, counts, 1).astype(np.float32)[:, None]
         return out
 
-    def _counts(self) -> npt.NDArray[Any]:
+    def counts(self) -> npt.NDArray[Any]:
         """Return what the edges of each node count together."""
         return np.diff(self.indptr) if self.factors is None else sums_by_list(self.indptr, self.factors)
 
     def mixed(self, rows: Floats) -> Floats:
         """Return the rows after a hop of GCN: each node has an edge to itself, edges weigh by the degrees of both ends."""
-        roots: Floats = (1 / np.sqrt(self._counts() + 1)).astype(np.float32)[:, None]
+        roots: Floats = (1 / np.sqrt(self.counts() + 1)).astype(np.float32)[:, None]
         rows = rows * roots
         for low, high, sums in self._sums(rows.copy()):
             rows[low:high] += sums

@@ -141,6 +141,11 @@ class Options:
         return None if self.ids == "auto" else "int" if self.ids == "int" else "str"
 
     @property
+    def needs_values(self) -> bool:
+        """Whether the columns that ``edge_weight`` and ``timestamp`` name must be there."""
+        return True
+
+    @property
     def values(self) -> tuple[str, ...]:
         """Those of `VALUES` that every edge must have."""
         named = {"weight": self.edge_weight, "time": self.timestamp}

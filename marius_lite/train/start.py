@@ -41,7 +41,7 @@ from marius_lite.tasks.resolved import resolved, scoring_rates
 from marius_lite.temporary import remove_scratch
 from marius_lite.train.parts import Parts
 from marius_lite.warm.frozen import WARM, require_frozen
-from marius_lite.warm.start import WarmStart, open_warm_start
+from marius_lite.warm.start import WarmStart, open_warm_start, settings_of
 
 ANEW = "figures_anew"
 """The key of a change in the record after which evaluations are of another kind than those before."""
@@ -108,12 +108,12 @@ def new_run(
 ) -> Generator[Start, None, None]:
     """Make the folder of a new run, locked until the block ends.
 
-    ``config``: as given, or a function of the dataset that says it; None: the preset that suits the dataset. ``warm``: see
-    `train.run.train_run`. Raises UserError for wrong input.
+    ``config``: as given, or a function of the dataset that says it; None: that of ``warm``, or the preset that suits. ``warm``:
+    see `train.run.train_run`. Raises UserError for wrong input.
     """
     require_config(config)
     data = Dataset.open(dataset)
-    given = config(data) if callable(config) else config or config_for(data, None)
+    given = config(data) if callable(config) else config or config_for(data, settings_of(warm) if warm else None)
     settings, memory = resolved(data, given)
     _require_lanes(settings)
     _require_cache(data, settings)
@@ -164,6 +164,7 @@ def old_run(run: Path | str, checkpoint: str | None, sets: Sequence[str], datase
         data = run_folder.open_dataset(folder, record, dataset)
         before = run_folder.config_of(folder, record)
         config, memory = resolved(data, _changed(before, sets))
+        other = _other_precision(record, config, data)
         _require_lanes(config)
         _require_cache(data, config)
         require_way(config.training.scoring, config.training.precision)
@@ -173,7 +174,7 @@ def old_run(run: Path | str, checkpoint: str | None, sets: Sequence[str], datase
         if saved is None:
             log.info("%s has no checkpoint yet: training starts again, from its seed", folder.name)
         if sets or dataset is not None:
-            others = {ANEW: True} if _figures(config) != _figures(before) else {}
+            others = {ANEW: True} if other or _figures(config) != _figures(before) else {}
             change = [{"at": saved.name if saved else Cursor().name, "set": list(sets), **others}] if sets else []
             record = {
                 **record,
@@ -188,13 +189,19 @@ def old_run(run: Path | str, checkpoint: str | None, sets: Sequence[str], datase
             return
         if checkpoint is not None and saved is not None:
             checkpoints.go_back(folder, saved)
-        anew = any(change.get(ANEW) and saved and change["at"] == saved.name for change in record.get("changes", []))
+        anew = other or any(change.get(ANEW) and saved and change["at"] == saved.name for change in record.get("changes", []))
         if memory.packing:
             _require_disk_of_packs(folder.path, memory.packing)
         warm = None
         if saved is None and (said := record.get(WARM)):
             warm = stack.enter_context(closing(open_warm_start(Path(said["run"]), data, config, said)))
         yield Start(folder, data, config, memory, saved, anew, warm=warm)
+
+
+def _other_precision(record: dict[str, Any], config: Config, data: Dataset) -> bool:
+    """Return whether a run of an earlier version compares average precisions, which were those of the second of two classes."""
+    older = "degree_unit" not in record["config"]["model"]
+    return older and config.training.metric == "average_precision" and data.labels is not None and data.labels.classes == 2
 
 
 def _figures(config: Config) -> dict[str, Any]:

@@ -11,13 +11,16 @@ import torch
 
 from marius_lite._native import crc32c
 from marius_lite.checkpoint.dense import load_weights, optimizer_state, read_dense
+from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import STATE
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import read
 from marius_lite.graph.dataset import Dataset
+from marius_lite.log import log
 from marius_lite.nn.biases import SIDES
 from marius_lite.optim.dense import DenseOptimizer
+from marius_lite.printable import printable
 from marius_lite.rows.warm_rows import WarmRows
 from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
 from marius_lite.warm.frozen import RELATIONS
@@ -31,6 +34,7 @@ SAME = (
     "model.dim",
     "model.reciprocal",
     "model.biases",
+    "model.degree_unit",
     "optimizer.rows.name",
     "optimizer.dense.name",
     "storage.row_dtype",
@@ -82,6 +86,12 @@ class WarmStart:
 
     def close(self) -> None:
         self.checkpoint.close()
+
+
+def settings_of(run: Path) -> Path:
+    """Return the file with the settings of a run, which a run that goes on from it takes unless others are given."""
+    log.info(printable(f"settings of {run}; `--config` takes others, `--set` changes some: training.epochs, for example"))
+    return RunFolder.to_read(run).config_file
 
 
 def open_warm_start(run: Path, dataset: Dataset, config: Config, record: dict[str, Any] | None = None) -> WarmStart:

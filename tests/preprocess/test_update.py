@@ -224,13 +224,26 @@ def test_what_is_known_of_nodes_stays_and_new_nodes_have_none(tmp_path, monkeypa
     assert kept[0].samefile(kept[1])
 
 
-def test_files_of_edges_to_remove_need_no_values(tmp_path):
-    for name, text in (("old", "src,rel,dst,cost\na,r,b,1\nb,r,c,2\nc,s,a,3\n"), ("gone", "src,rel,dst\na,r,b\n")):
+@pytest.mark.parametrize("titles", ["src,rel,dst,cost", "person,kind,friend,cost"])
+def test_files_of_edges_to_remove_need_no_values(tmp_path, titles):
+    ends = titles.rpartition(",")[0]
+    for name, text in (
+        ("old", f"{titles}\na,r,b,1\nb,r,c,2\nc,s,a,3\n"),
+        ("gone", f"{ends}\na,r,b\n"),
+        ("more", f"{titles}\nz,r,b,4\n"),
+        ("gone2", f"{titles}\nc,s,a,9\n"),
+    ):
         (tmp_path / f"{name}.csv").write_text(text)
-    (tmp_path / "more.csv").write_text("src,rel,dst,cost\nz,r,b,4\n")
-    (tmp_path / "gone2.csv").write_text("src,rel,dst,cost\nc,s,a,9\n")
-    marius_lite.make_dataset(tmp_path / "old.csv", tmp_path / "d", edge_weight="cost")
-    grown = marius_lite.update_dataset(
-        tmp_path / "d", tmp_path / "more.csv", remove=[tmp_path / "gone.csv", tmp_path / "gone2.csv"]
-    )
+    marius_lite.make_dataset(tmp_path / "old.csv", tmp_path / "d", edge_weight="cost", columns=ends)
+    gone = [tmp_path / "gone.csv", tmp_path / "gone2.csv"]
+    grown = marius_lite.update_dataset(tmp_path / "d", tmp_path / "more.csv", remove=gone)
+    assert grown.manifest.edges == {"train": 2}
+    assert read_report(grown.path)["update"]["removed"] == 2
+
+
+def test_a_column_of_weights_is_no_end_of_an_edge_to_remove(tmp_path):
+    (tmp_path / "old.csv").write_text("u,v,w\n1,2,5\n2,3,6\n5,2,1\n")
+    (tmp_path / "gone.csv").write_text("u,v,w\n1,2,7\n")
+    marius_lite.make_dataset(tmp_path / "old.csv", tmp_path / "d", edge_weight="w")
+    grown = marius_lite.update_dataset(tmp_path / "d", remove=tmp_path / "gone.csv")
     assert grown.manifest.edges == {"train": 2}

@@ -7,7 +7,7 @@ import pytest
 import torch
 import zarr
 from community_graph import arguments
-from node_runs import lines, options
+from node_runs import lines, options, require_usable
 from safetensors.torch import load_file
 from stopped_runs import stops_after
 
@@ -55,6 +55,25 @@ def test_stopped_and_resumed_it_has_the_same_bits(cli, communities, tmp_path, in
         assert cli("train", communities, "--run", tmp_path / "parts", *options(*more)) == 143
         assert [cli("resume", tmp_path / "parts") for _ in range(3)] == [143, 143, 0]
     assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("encoder", ["sage", "gcn"])
+@pytest.mark.parametrize("more", [["storage.capacity=1"], ["sampling.scope=exact", "sampling.lists=disk", "storage.capacity=2"]])
+def test_numbers_of_neighbours_are_seen_after_a_stop_too(cli, communities, tmp_path, capfd, encoder, more, monkeypatch):
+    given = [*more, f"model.encoder={encoder}", "model.degree_unit=6", "training.epochs=4", "evaluation.every_epochs=2"]
+    assert cli("train", communities, "--run", tmp_path / "whole", *options(*given)) == 0
+    with stops_after(monkeypatch, 2, 5):
+        assert cli("train", communities, "--run", tmp_path / "parts", *options(*given)) == 143
+        assert [cli("resume", tmp_path / "parts") for _ in range(2)] == [143, 0]
+    assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
+    require_usable(cli, tmp_path / "whole", tmp_path, capfd)
+    assert cli("train", communities, "--run", tmp_path / "unseen", *options(*given, "model.degree_unit=0")) == 0
+    assert amounts_to(tmp_path / "unseen")[0] != amounts_to(tmp_path / "whole")[0]
+    capfd.readouterr()
+    other = ("--from", tmp_path / "whole", "--set", "model.degree_unit=2")
+    assert cli("train", communities, "--run", tmp_path / "next", *other) == 2
+    assert "`model.degree_unit` is 2.0" in capfd.readouterr().err
+    assert not (tmp_path / "next").exists()
 
 
 def test_out_of_core_each_training_node_is_trained_once_an_epoch(cli, communities, tmp_path):
@@ -112,6 +131,9 @@ def test_in_memory_one_thread_or_two_are_the_same_batches(cli, communities, tmp_
             "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` torch_geometric.nn:MLP",
         ),
         (["model.encoder=nowhere.to:Be"], "nowhere"),
+        (["model.degree_unit=3", "model.encoder=torch_geometric.nn:MLP"], "only sage, gcn, gat, rgcn see how many neighbours"),
+        (["model.degree_unit=3", "training.method=layerwise"], "`model.degree_unit` is 3, but"),
+        (["model.degree_unit=3", "model.reversible=2", "model.layers=[16,16]", "sampling.fanouts=[5,5,5]"], "and not reversible"),
     ],
 )
 def test_what_cannot_work_is_refused(cli, communities, tmp_path, capfd, more, said):

@@ -27,7 +27,7 @@ class Block:
     """The edges of one layer. Target t has the sources indices[indptr[t]:indptr[t+1]]. The first sources are the targets.
 
     ``indptr``: (targets + 1,) int64. ``indices``: (edges,) int32 or int64. ``rel``: (edges,) int64, None without relations.
-    ``degrees``: (sources,) float32, the sources' in-degrees in the whole graph; only GCN needs them. ``factors``: (edges,)
+    ``degrees``: (sources,) float32, the sources' in-degrees in the whole graph, where they are asked for. ``factors``: (edges,)
     float32, what each edge counts; None where all count alike. Degrees are then sums of factors.
     """
 

@@ -106,7 +106,7 @@ def _open(opening: Opening) -> Reader:
             f"{file.path}: --columns {','.join(options.columns)}: a {name} file says itself what its columns are: "
             "leave out --columns" + (", or force --format text" if format.lines else "")
         )
-    if not format.values and options.values:
+    if not format.values and options.values and options.needs_values:
         raise UserError(
             f"{file.name}: weights and times are not read from a {name} file: leave out --edge-weight and "
             "--timestamp, or write the edges as text, Parquet or arrays"

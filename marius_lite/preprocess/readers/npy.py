@@ -70,13 +70,13 @@ class NpyReader:
                 f"{self._array.name}: --columns {','.join(roles)}: the array has {width} columns without names: "
                 f"write {'src,dst' if width == 2 else 'src,rel,dst'} in their order"
             )
-        if self._array.key is None and (options.edge_weight or options.timestamp):
+        if self._array.key is None and options.needs_values and (options.edge_weight or options.timestamp):
             option = "--edge-weight" if options.edge_weight else "--timestamp"
             raise UserError(
                 f"{self.path}: {option}: the array's columns have no names: give their order, for example "
                 "--columns src,dst,weight, or save an .npz archive"
             )
-        self._values = open_values(self.path, options, self._edges)
+        self._values = open_values(self.path, options, self._edges) if options.needs_values else {}
         alone = self._array.key is not None and file.key is None and options.columns is None and width == 2
         if alone and (relations := open_relations(self.path, keys_of(self.path), self._edges)):
             self._values["rel"] = relations

@@ -151,7 +151,7 @@ def columns_used(roles: Container[str]) -> int:
 def _values(names: Sequence[str], options: Options, where: str) -> Places:
     places = {}
     for role, option, name in (("weight", "--edge-weight", options.edge_weight), ("time", "--timestamp", options.timestamp)):
-        if name is None:
+        if name is None or (name not in names and not options.needs_values):
             continue
         if name not in names:
             raise UserError(

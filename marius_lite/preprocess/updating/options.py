@@ -36,6 +36,15 @@ class GrownOptions(Options):
 
 
 @dataclass(frozen=True)
+class RemovedOptions(GrownOptions):
+    """Options for files of edges that go. These go whatever their weights and times, so the files may have none."""
+
+    @property
+    def needs_values(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
 class UpdateOptions:
     """The version ``old`` of the dataset ``place`` becomes version ``number`` by the edges of ``added``, without the edges in the
     files ``removed`` names: options as `preprocess` has them, whose output is the new version's folder."""
@@ -61,9 +70,8 @@ class UpdateOptions:
             raise UserError("nothing to do: name files with new edges, or with edges to --remove")
         number = max(there) + 1
         options = _options(old, place / VERSIONS / str(number), [*edges, *remove], given)
-        removed = dataclasses.replace(options, edges=tuple(remove), valid=(), test=(), on_bad_row="error")
-        # Edges are removed whatever their values, so their files need none.
-        removed = dataclasses.replace(removed, edge_weight=None, timestamp=None, weight_default=None)
+        fields = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+        removed = RemovedOptions(**{**fields, "edges": tuple(remove), "valid": (), "test": (), "on_bad_row": "error"})
         return cls(place, old, number, dataclasses.replace(options, edges=tuple(edges)), removed)
 
     @property
