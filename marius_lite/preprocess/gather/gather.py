@@ -232,7 +232,8 @@ class Gatherer:
 
     def _carried(self, edges: RawEdges, path: Path) -> npt.NDArray[np.uint64] | None:
         """Return what edges carry, as words. Raises UserError where earlier files carry other columns."""
-        columns = {name: values for name, values in (("weight", edges.weight), ("time", edges.time)) if values is not None}
+        given = (("weight", edges.weight), ("time", edges.time)) if self.options.needs_values else ()
+        columns = {name: values for name, values in given if values is not None}
         self.note_carried(tuple(columns), path)
         return carried_words([values.to_numpy() for values in columns.values()]) if columns else None
 
