@@ -202,6 +202,15 @@ def test_whether_more_than_two_hops_are_better_is_told_by_the_first_four():
     assert Tried(own=0.2, apart=0.2, mixed=rising, related=None, asked=500).hops == 2
 
 
+def stored(cli, folder, order, size):
+    """Make a dataset of edges.npy, x.npy and y.npy. The first nodes in ``order`` are trained, as many next ones are validated."""
+    given = [f"--features={folder / 'x.npy'}", f"--labels={folder / 'y.npy'}", "--adjacency=in"]
+    for name, part in (("train", order[:size]), ("valid", order[size : 2 * size])):
+        np.save(folder / f"{name}.npy", part)
+        given.append(f"--{name}-nodes={folder / name}.npy")
+    assert cli("preprocess", folder / "edges.npy", *given, "--output", folder / "d") == 0
+
+
 def test_where_classes_are_rare_ranks_decide_what_is_chosen(cli, tmp_path, caplog):
     """One account in thirty is a fraud, and links lead from accounts to devices: whose features say it."""
     rng = np.random.default_rng(0)
@@ -213,11 +222,7 @@ def test_where_classes_are_rare_ranks_decide_what_is_chosen(cli, tmp_path, caplo
     np.save(tmp_path / "x.npy", x.astype(np.float32))
     np.save(tmp_path / "y.npy", np.concatenate([y, np.full(300, -1)]))
     order = rng.permutation(1500)
-    given = [f"--features={tmp_path / 'x.npy'}", f"--labels={tmp_path / 'y.npy'}", "--adjacency=in"]
-    for name, part in (("train", slice(0, 600)), ("valid", slice(600, 1200))):
-        np.save(tmp_path / f"{name}.npy", order[part])
-        given.append(f"--{name}-nodes={tmp_path / name}.npy")
-    assert cli("preprocess", tmp_path / "edges.npy", *given, "--output", tmp_path / "d") == 0
+    stored(cli, tmp_path, order, 600)
     with caplog.at_level(logging.INFO, "marius_lite"):
         config = config_for(Dataset.open(tmp_path / "d"), None)
     assert config.model.directions in ("out", "both")
@@ -244,11 +249,7 @@ def test_numbers_of_neighbours_are_shown_where_they_tell_the_class(cli, tmp_path
     np.save(tmp_path / "x.npy", rng.normal(size=(900, 4)).astype(np.float32))
     np.save(tmp_path / "y.npy", np.repeat(np.arange(3), 300))
     order = rng.permutation(900)
-    given = [f"--features={tmp_path / 'x.npy'}", f"--labels={tmp_path / 'y.npy'}", "--adjacency=in"]
-    for name, part in (("train", slice(0, 300)), ("valid", slice(300, 600))):
-        np.save(tmp_path / f"{name}.npy", order[part])
-        given.append(f"--{name}-nodes={tmp_path / name}.npy")
-    assert cli("preprocess", tmp_path / "edges.npy", *given, "--output", tmp_path / "d") == 0
+    stored(cli, tmp_path, order, 300)
     with caplog.at_level(logging.INFO, "marius_lite"):
         config = config_for(Dataset.open(tmp_path / "d"), None)
     assert config.model.degree_unit == pytest.approx(len(target) / 900, rel=0.01)

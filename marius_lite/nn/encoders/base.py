@@ -190,11 +190,14 @@ class Encoder(Layered):
         return unrounded(x)
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        if layer == 0 and self._degree_unit:
+        if self._sees_degrees(layer):
             x = with_degrees(x, block, self._degree_unit)
         skipped = self._skipped(layer, x[: block.targets])
         rectified = skipped is None and layer < len(self.convs) - 1 and isinstance(self.norms[layer], torch.nn.Identity)
         return self._finished(layer, self._convolve(self.convs[layer], x, block, rectified), skipped, rectified)
+
+    def _sees_degrees(self, layer: int) -> bool:
+        return layer == 0 and self._degree_unit > 0
 
     def gathered_width(self, layer: int) -> int:
         """Return how many numbers `gathered` gives for a target."""
@@ -215,7 +218,7 @@ class Encoder(Layered):
         return unrounded(self._finished(layer, linear(rows, *self._map(self.convs[layer])), None))
 
     def summed_width(self, layer: int) -> int | None:
-        if not self.gathers or (self._degree_unit and (layer == 0 or not self._sums_by_degrees)):
+        if not self.gathers or self._sees_degrees(layer) or self.degrees != self._sums_by_degrees:
             return None
         return (self.in_width, *self.widths)[layer] if self.early_width(layer) is None else self.widths[layer]
 
@@ -227,7 +230,7 @@ class Encoder(Layered):
         return unrounded(self._finished(layer, out, skipped))
 
     def early_width(self, layer: int) -> int | None:
-        if layer == 0 and self._degree_unit:
+        if self._sees_degrees(layer):
             return None
         inner = (self.in_width, *self.widths)[layer]
         maps = self._early_maps(layer) if inner > self.widths[layer] else []
@@ -295,9 +298,9 @@ class Encoder(Layered):
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         inner, outer = (self.in_width, *self.widths)[layer : layer + 2]
-        if layer == 0 and self._degree_unit:  # rows with a number more are a copy
-            return 4 * (sources * (inner + 1 + outer) + targets * (3 * (inner + 1) + 4 * outer)) + 24 * edges
-        return 4 * (sources * outer + targets * (3 * inner + 4 * outer)) + 24 * edges
+        copied = inner + 1 if self._sees_degrees(layer) else 0  # rows with a number more
+        inner = max(inner, copied)
+        return 4 * (sources * (copied + outer) + targets * (3 * inner + 4 * outer)) + 24 * edges
 
     def _check_depth(self, graph: LayerGraph) -> None:
         if graph.hops != len(self.convs):
@@ -313,8 +316,7 @@ class Encoder(Layered):
 
 
 def with_degrees(x: Tensor, block: Block, unit: float) -> Tensor:
-    """Return rows x (sources, width) with log((1 + neighbours) / (1 + unit)) beside each: (sources, width + 1). Neighbours are
-    those in the whole graph."""
+    """Return rows x (sources, width) with log((1 + neighbours in the whole graph) / (1 + unit)) beside each."""
     if block.degrees is None:
         raise ValueError("the true degrees of the sampled nodes are needed")
     seen = ((block.degrees[: len(x), None] + 1) / (unit + 1)).log()
