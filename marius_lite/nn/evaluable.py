@@ -6,21 +6,17 @@ Only a module of the user must be made to know this. So torch is loaded for such
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 
 from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import input_width
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
-from marius_lite.nn.geometric import without_geometric
 
 
 def with_encoder(config: Config, facts: Facts) -> Facts:
     """Return the facts with their ``whole_graph_reason``. Raises UserError for an encoder that cannot be made."""
     settings = config.model
     if ":" not in settings.encoder:
-        if config.encodes and find_spec("torch_geometric") is None:
-            raise without_geometric("No module named 'torch_geometric'")
         return facts
     from marius_lite.nn.encoders import EncoderShape, whole_graph_reason
     from marius_lite.nn.encoders.custom import load_module

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from marius_lite._native import crc32c_combine, write_file, write_file_range
 from marius_lite.storage.background import WriteBehind
 from marius_lite.storage.chunks import Chunks, chunk_folder, chunk_path
-from marius_lite.storage.metadata import describe_column
+from marius_lite.storage.metadata import describe_array
 
 CHUNK = 4 << 20  # elements
 LEAST_BUFFER = 1 << 16  # elements
@@ -77,7 +77,7 @@ class ColumnWriter:
         while left := -self.length % self._size:
             self.append(zeros[:left])
         self._writer.close()
-        describe_column(self.path, zeros.dtype, length, self._size)
+        describe_array(self.path, zeros.dtype, [length], [self._size])
 
 
 def write_node_column(
@@ -95,7 +95,7 @@ def write_node_column(
         chunk = np.zeros(rows, dtype)
         chunk[: len(ids)] = values(ids)
         files |= chunks.entry(k, write_file(str(chunks.path(k)), chunk.view(np.uint8)))
-    describe_column(path, dtype, nodes, rows)
+    describe_array(path, dtype, [nodes], [rows])
     return files
 
 
@@ -103,7 +103,7 @@ def create_node_column(path: Path, dtype: npt.DTypeLike, nodes: int, rows: int) 
     """Make an array as `write_node_column` does, but without its chunk files, which the caller makes."""
     chunks = node_column(path, dtype, nodes, rows)
     chunks.folder.mkdir(parents=True)
-    describe_column(path, dtype, nodes, rows)
+    describe_array(path, dtype, [nodes], [rows])
     return chunks
 
 

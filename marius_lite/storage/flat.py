@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.errors import UserError
-from marius_lite.files import read_json
 from marius_lite.storage.chunks import Chunks, chunk_path
 from marius_lite.storage.engine import empty_for_range, read_range
+from marius_lite.storage.metadata import DOCUMENT, read_description
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class FlatArray:
 
 def open_flat(path: Path) -> FlatArray:
     """Open the array at ``path``. Raises UserError where it is no raw one-dimensional Zarr v3 array."""
-    document = path / "zarr.json"
+    document = path / DOCUMENT
     try:
         return _parse_flat(path, document.stat().st_mtime_ns)
     except FileNotFoundError:
@@ -41,12 +41,10 @@ def open_flat(path: Path) -> FlatArray:
 
 @lru_cache(maxsize=256)
 def _parse_flat(path: Path, _modified: int) -> FlatArray:
-    found = read_json(path / "zarr.json")
-    codecs = [codec["name"] for codec in found["codecs"]]
-    if codecs != ["bytes"] or len(found["shape"]) != 1:
-        raise UserError(f"{path}: found shape {found['shape']} and codecs {codecs}, expected one dimension and no compression")
-    dtype = np.dtype(found["data_type"]).newbyteorder("<")
-    return FlatArray(path, found["shape"][0], found["chunk_grid"]["configuration"]["chunk_shape"][0], dtype)
+    found = read_description(path)
+    if not found.raw or len(found.shape) != 1:
+        raise UserError(f"{path}: found shape {found.shape}, expected one dimension and no compression")
+    return FlatArray(path, found.shape[0], found.chunks[0], found.dtype)
 
 
 def read_array_range(

@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
-import zarr
 
 from marius_lite.files import read_numbers
-from marius_lite.storage.chunks import Chunks
-from marius_lite.storage.metadata import PLAIN
+from marius_lite.storage.chunks import CHUNKS, Chunks
+from marius_lite.storage.metadata import describe_array
 
 
 def write_array(path: Path, values: npt.NDArray[Any]) -> None:
     """Write a small array as one uncompressed chunk."""
-    array = zarr.create_array(
-        path, shape=values.shape, chunks=values.shape, dtype=values.dtype, config={"write_empty_chunks": True}, **PLAIN
-    )
-    array[...] = values
+    describe_array(path, values.dtype, values.shape, values.shape)
+    file = path.joinpath(CHUNKS, *("0" for _ in values.shape))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(np.ascontiguousarray(values).tobytes())
 
 
 def chunk_of_table(path: Path, size: int) -> Chunks:

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import zarr
 
 from marius_lite._native import crc32c
 from marius_lite.config.sizes import STRIDE_STEP, padded_width
 from marius_lite.errors import RunError, UserError
-from marius_lite.files import disk_error, disk_errors, remove_tree
+from marius_lite.files import ABSENT, disk_errors, remove_tree
 from marius_lite.storage.bfloat16 import BITS, floats
 from marius_lite.storage.chunks import Chunks, chunk_path
 from marius_lite.storage.engine import read_range
+from marius_lite.storage.metadata import describe_array, read_description
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float16), BITS, np.dtype(np.int8))
 GAP_BYTES = 64 * 1024  # reading across a smaller gap costs less than another request
@@ -60,16 +60,7 @@ class RowTable:
                 f"must be positive, the width a multiple of {STRIDE_STEP // dtype.itemsize}"
             )
         with disk_errors(path):
-            zarr.create_array(
-                store=path,
-                shape=(nodes, width),
-                chunks=(rows_per_partition, width),
-                dtype=dtype,
-                compressors=None,
-                filters=None,
-                fill_value=0,
-                attributes=dict(attributes or {}),
-            )
+            describe_array(path, dtype, (nodes, width), (rows_per_partition, width), attributes)
         table = cls(path, nodes, width, rows_per_partition, dtype)
         for k in range(table.partitions):
             with disk_errors(table.chunk_path(k)):
@@ -82,16 +73,12 @@ class RowTable:
     def open(cls, path: Path) -> RowTable:
         """Open the table at ``path``. Raises UserError where there is no array that this program can page."""
         try:
-            array = zarr.open_array(path, mode="r")
-        except (FileNotFoundError, ValueError) as error:
-            raise UserError(f"{path}: no Zarr array: {error}") from error
-        except OSError as error:
-            raise disk_error(error, path) from error
-        chunks, dtype, shape = array.chunks, np.dtype(array.dtype), array.shape
-        codecs = [codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())]
-        raw = codecs == ["bytes"]
-        rows = len(shape) == 2 and chunks[1] == shape[1]
-        if not raw or not rows or dtype not in DTYPES or padded_width(shape[1], dtype) != shape[1]:
+            found = read_description(path)
+        except (*ABSENT, ValueError, KeyError, TypeError, IndexError) as error:
+            raise UserError(f"{path}: no Zarr array: {error!r}") from error
+        chunks, dtype, shape = found.chunks, found.dtype, found.shape
+        rows = len(shape) == 2 and chunks[1:] == shape[1:]
+        if not found.raw or not rows or dtype not in DTYPES or padded_width(shape[1], dtype) != shape[1]:
             raise UserError(
                 f"{path}: found shape {shape}, chunks {chunks}, dtype {dtype}: expected an "
                 "uncompressed Zarr v3 array of float32, float16, uint16 or int8, (nodes, width), whole "
@@ -101,8 +88,9 @@ class RowTable:
 
     @property
     def attributes(self) -> dict[str, Any]:
+        """What was given to `create`. Raises RunError where it cannot be read."""
         with disk_errors(self.path):
-            return dict(zarr.open_array(self.path, mode="r").attrs)
+            return read_description(self.path).attributes
 
     @property
     def partitions(self) -> int:

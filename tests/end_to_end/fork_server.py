@@ -14,7 +14,6 @@ import signal
 import socket
 import sys
 import traceback
-from importlib.util import find_spec
 
 import numpy.ma
 import pyarrow.dataset
@@ -35,11 +34,6 @@ import marius_lite.train.run
 from marius_lite.cli import main
 from marius_lite.nn.products import fastest_library
 from marius_lite.preprocess.readers.detect import formats
-
-if find_spec("torch_geometric"):  # a second of every run through an encoder
-    import torch_geometric.nn
-
-    torch_geometric.nn.SAGEConv(1, 1)  # the first one makes code from a template
 
 
 def serve(path: str) -> None:

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import sys
 
 import numpy as np
 import pytest
@@ -268,9 +267,3 @@ def test_rows_between_layers_are_rounded_in_mixed_precision(name):
 def test_what_is_not_allowed_is_refused(name, options, text):
     with pytest.raises(UserError, match=text):
         make_encoder(name, EncoderShape(**{"in_width": IN, "widths": WIDTHS[2], **options}))
-
-
-def test_without_torch_geometric(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch_geometric.nn", None)
-    with pytest.raises(UserError, match=r"need torch_geometric.*pip install 'marius-lite\[gnn\]'"):
-        encoder("sage", 2)

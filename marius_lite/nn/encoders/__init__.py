@@ -41,7 +41,7 @@ def make_encoder(name: str, shape: EncoderShape) -> AnyEncoder:
     """Make an encoder: one of ``ENCODERS``, or an instance of the class that ``package.module:Class`` names.
 
     A class of the user decides itself on norm and residual. Weights start at values drawn from torch's global generator. Raises
-    UserError for a name or a value that is not allowed, or without torch_geometric.
+    UserError for a name or a value that is not allowed.
     """
     if ":" in name:
         module = load_module(name, shape)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -14,8 +13,8 @@ from torch import Tensor
 from marius_lite.errors import UserError
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
 from marius_lite.nn.dropout import dropout
+from marius_lite.nn.encoders.parameters import BatchNorm
 from marius_lite.nn.encoders.shape import EncoderShape
-from marius_lite.nn.geometric import without_geometric
 from marius_lite.nn.mapped_sum import Neighbours
 from marius_lite.nn.products import linear, unrounded
 
@@ -308,7 +307,7 @@ class Encoder(Layered):
 
     @abstractmethod
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
-        """Make the layer of torch_geometric that has the parameters."""
+        """Make what a layer learns."""
 
     @abstractmethod
     def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
@@ -323,26 +322,14 @@ def with_degrees(x: Tensor, block: Block, unit: float) -> Tensor:
     return torch.cat([x, seen.to(x.dtype)], 1)
 
 
-def geometric() -> ModuleType:
-    """Return the module torch_geometric.nn. Raises UserError, which says how to install it, where it is missing."""
-    try:
-        import torch_geometric.nn
-    except ImportError as error:
-        raise without_geometric(error) from error
-    module: ModuleType = torch_geometric.nn
-    return module
-
-
 def norm_of(name: str, width: int) -> torch.nn.Module:
     """Return a norm of rows with ``width`` numbers. Raises UserError for a name that is none of ``NORMS``."""
     if name == "none":
         return torch.nn.Identity()
     if name == "layer":
-        norm: torch.nn.Module = geometric().LayerNorm(width, mode="node")
-        return norm
+        return torch.nn.LayerNorm(width)
     if name == "batch":
-        norm = geometric().BatchNorm(width, allow_single_element=True)  # one node alone has no variance
-        return norm
+        return BatchNorm(width)
     raise UserError(f"model.norm: found {name!r}, allowed are {', '.join(NORMS)}")
 
 

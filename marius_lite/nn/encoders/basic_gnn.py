@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from marius_lite.nn.encoders.base import Block, Layered, geometric
+from marius_lite.nn.encoders.base import Block, Layered
 from marius_lite.nn.encoders.custom import CustomEncoder
 from marius_lite.nn.encoders.gcn import normalised, propagate
 from marius_lite.nn.products import linear
@@ -20,8 +21,8 @@ ROW_NORMS = ("Identity", "BatchNorm", "BatchNorm1d", "LayerNorm")
 
 def whole_graph_reason(module: torch.nn.Module) -> str | None:
     """Return why a module can only be run on the whole graph at once. None where `BasicGnnEncoder` can run it layer by layer."""
-    basic = geometric().models.basic_gnn.BasicGNN
-    if not isinstance(module, basic) or type(module).forward is not basic.forward:
+    loaded: Any = sys.modules.get("torch_geometric.nn.models.basic_gnn")  # where it is not, nothing is such a model
+    if not loaded or not isinstance(module, loaded.BasicGNN) or type(module).forward is not loaded.BasicGNN.forward:
         return "has layers of its own, which cannot be run one at a time over all nodes"
     given: Any = module
     for conv in given.convs:

@@ -13,6 +13,7 @@ from torch import Tensor
 from marius_lite.errors import UserError
 from marius_lite.nn.encoders.base import LayerGraph
 from marius_lite.nn.encoders.shape import EncoderShape
+from marius_lite.nn.geometric import without_geometric
 from marius_lite.own_code import code_allowed, require_installed
 
 KEY = "model.encoder"
@@ -80,6 +81,8 @@ def _find(name: str) -> type[torch.nn.Module]:
     path, _, attribute = name.partition(":")
     if not path or not attribute:
         raise UserError(f"{KEY}: found {name!r}, expected package.module:Class")
+    if path.partition(".")[0] == "torch_geometric":
+        _require_geometric(name)
     if not code_allowed():
         require_installed(path, f"{KEY}: {name}")
     elif os.getcwd() not in sys.path:  # the search path of an installed command lacks the working folder
@@ -93,3 +96,10 @@ def _find(name: str) -> type[torch.nn.Module]:
         what = "has no such name" if found is None else f"is {type(found).__name__ if not isinstance(found, type) else found}"
         raise UserError(f"{KEY}: {name}: {attribute} {what}, expected a class of torch.nn.Module in {path}")
     return found
+
+
+def _require_geometric(name: str) -> None:
+    try:
+        importlib.import_module("torch_geometric")
+    except ImportError as error:
+        raise without_geometric(error, f"{KEY}: {name} needs") from error

@@ -6,14 +6,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import leaky_relu
 
 from marius_lite.errors import UserError
 from marius_lite.nn.aggregate import native_usable
 from marius_lite.nn.attention import Attention, attended
 from marius_lite.nn.dropout import dropout
-from marius_lite.nn.encoders.base import Block, Encoder, geometric
+from marius_lite.nn.encoders.base import Block, Encoder
+from marius_lite.nn.encoders.parameters import NEGATIVE_SLOPE, GatParameters
 from marius_lite.nn.encoders.shape import EncoderShape
-from marius_lite.nn.products import unrounded
+from marius_lite.nn.products import linear, unrounded
 
 
 class Gat(Encoder):
@@ -31,10 +33,7 @@ class Gat(Encoder):
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         width = out_width if last else out_width // self.heads
-        conv: torch.nn.Module = geometric().GATv2Conv(
-            in_width, width, heads=self.heads, concat=not last, dropout=self._attention_dropout
-        )
-        return conv
+        return GatParameters(in_width, width, self.heads, concat=not last)
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         width = self.widths[layer] * (self.heads if layer == len(self.widths) - 1 else 1)
@@ -46,11 +45,10 @@ class Gat(Encoder):
 
     def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
         if not native_usable(x):
-            out: Tensor = conv((x, x[: block.targets]), block.edge_index())
-            return out.relu_() if rectified else out
-        heads = attended(
-            x, self._attention(conv, block), conv.att[0], *((each.weight, each.bias) for each in (conv.lin_l, conv.lin_r))
-        )
+            heads = self._attended_by_torch(conv, x, block)
+        else:
+            maps = ((each.weight, each.bias) for each in (conv.lin_l, conv.lin_r))
+            heads = attended(x, self._attention(conv, block), conv.att[0], *maps)
         if not conv.concat:
             heads = unrounded(heads).view(block.targets, self.heads, -1).mean(1)
         heads += conv.bias.to(heads.dtype)
@@ -61,4 +59,22 @@ class Gat(Encoder):
         if self.training and self._attention_dropout:
             places = len(block.indices) + block.targets
             kept = dropout(torch.ones(places, self.heads), self._attention_dropout)
-        return Attention(block.indptr, block.indices, conv.negative_slope, kept)
+        return Attention(block.indptr, block.indices, NEGATIVE_SLOPE, kept)
+
+    def _attended_by_torch(self, conv: Any, x: Tensor, block: Block) -> Tensor:
+        """Return what `attended` does, by operations of torch, with rows for each edge: on a GPU, and for other types."""
+        sources, targets = block.edge_index()
+        others = sources != targets  # each target attends to itself once, whatever loops there are
+        itself = torch.arange(block.targets, device=x.device)
+        sources, targets = torch.cat([sources[others], itself]), torch.cat([targets[others], itself])
+        left = linear(x, conv.lin_l.weight, conv.lin_l.bias).view(len(x), self.heads, -1)
+        right = linear(x[: block.targets], conv.lin_r.weight, conv.lin_r.bias).view(block.targets, self.heads, -1)
+        messages = left[sources]
+        scores = (leaky_relu(messages + right[targets], NEGATIVE_SLOPE) * conv.att).sum(-1)
+        most = scores.detach().new_full((block.targets, self.heads), -torch.inf)
+        most = most.scatter_reduce(0, targets[:, None].expand_as(scores), scores.detach(), "amax")
+        weights = (scores - most[targets]).exp()
+        weights = weights / torch.zeros_like(most).index_add(0, targets, weights)[targets]
+        if self.training and self._attention_dropout:
+            weights = dropout(weights, self._attention_dropout)
+        return torch.zeros_like(right).index_add(0, targets, messages * weights[..., None]).flatten(1)

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
-from marius_lite.nn.encoders.base import Block, Encoder, geometric, segment_sums
+from marius_lite.nn.encoders.base import Block, Encoder, segment_sums
+from marius_lite.nn.encoders.parameters import GcnParameters
 from marius_lite.nn.encoders.sage import transform_first
 from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.mapped_sum import Neighbours, mapped_sum
@@ -40,8 +41,7 @@ class Gcn(Encoder):
         return super().summed_width(layer) if plain else None
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
-        conv: torch.nn.Module = geometric().GCNConv(in_width, out_width)
-        return conv
+        return GcnParameters(in_width, out_width)
 
     def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
         weight = conv.lin.weight

@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
-from marius_lite.nn.encoders.base import Block, Encoder, geometric
+from marius_lite.nn.encoders.base import Block, Encoder
+from marius_lite.nn.encoders.parameters import RgcnParameters
 from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.products import linear
 
@@ -22,9 +23,9 @@ class Rgcn(Encoder):
         super().__init__(shape)
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
-        conv: torch.nn.Module = geometric().RGCNConv(in_width, out_width, self.relations)
+        conv = RgcnParameters(in_width, out_width, self.relations)
         with torch.no_grad():  # a sum over relations is else larger than what it is made of, layer after layer
-            conv.weight /= self.relations**0.5
+            conv.weight.div_(self.relations**0.5)
         return conv
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:

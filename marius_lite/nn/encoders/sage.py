@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
-from marius_lite.nn.encoders.base import Block, Encoder, geometric, segment_sums
+from marius_lite.nn.encoders.base import Block, Encoder, segment_sums
+from marius_lite.nn.encoders.parameters import SageParameters
 from marius_lite.nn.mapped_sum import Neighbours, mapped_sum
 from marius_lite.nn.products import linear
 
@@ -25,8 +26,7 @@ class Sage(Encoder):
     gathers = 2
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
-        conv: torch.nn.Module = geometric().SAGEConv(in_width, out_width)
-        return conv
+        return SageParameters(in_width, out_width)
 
     def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
         left, bias, right = conv.lin_l.weight, conv.lin_l.bias, conv.lin_r.weight

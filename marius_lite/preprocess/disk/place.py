@@ -106,7 +106,7 @@ def _beside(output: Path, ending: str) -> Path:
 
 def make_groups(root: Path) -> None:
     """Make the Zarr groups that belong to no pass. Half-written files of a killed command are removed."""
-    for partial in (*root.glob("*.tmp"), *root.glob("*.partial"), *root.glob("edges/*.partial")):
+    for partial in (*root.glob("*.tmp"), *root.glob("*.partial"), *root.glob("edges/*.tmp"), *root.glob("edges/*.partial")):
         partial.unlink()
     for group in (root, root / "edges"):
         if not (group / "zarr.json").exists():

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import zarr
-from zarr.errors import NodeTypeValidationError
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
@@ -24,6 +22,9 @@ class ZarrRows:
     each chunk once."""
 
     def __init__(self, path: Path):
+        import zarr  # takes a third of a second
+        from zarr.errors import NodeTypeValidationError
+
         self.path, self.name = path, str(path)
         self._checksum = 0
         if not any((path / name).exists() for name in METADATA):
