@@ -3,8 +3,8 @@
     python scripts/bench/commands_start.py [--rounds 9] [--marius-lite PATH]
 
 Makes a graph of 2,000 nodes with features and classes, and runs each command `--rounds` times, in turn. Prints medians (least and
-most) of seconds and of processor seconds. ``--marius-lite``: the command, by default that beside this Python. The first round is not
-counted: there Python compiles what it imports, and keeps that, as it does for a user.
+most) of seconds and of processor seconds. ``--marius-lite``: the command, by default that beside this Python. The first round is
+not counted: there Python compiles what it imports, and keeps that, as it does for a user.
 """
 
 from __future__ import annotations
