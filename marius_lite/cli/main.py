@@ -9,7 +9,6 @@ import sys
 import traceback
 from functools import wraps
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from typing import Any
 
 import typer
@@ -46,8 +45,8 @@ COLLECTED_AFTER = 50_000
 MOST_SHOWN = 600  # characters of a message of unknown length, at each end
 
 
-def app() -> typer.Typer:
-    """Return the typer app with all commands."""
+def app(listed: bool = False) -> typer.Typer:
+    """Return the typer app with all commands. ``listed``: only with what each is for, since to read all options takes long."""
     cli = typer.Typer(
         name="marius-lite",
         no_args_is_help=True,
@@ -56,7 +55,7 @@ def app() -> typer.Typer:
     )
     cli.callback()(_root)
     for name in COMMANDS:
-        _add(cli, name)
+        _add(cli, name, listed)
     return cli
 
 
@@ -67,9 +66,12 @@ def app_of(name: str) -> typer.Typer:
     return cli
 
 
-def _add(cli: typer.Typer, name: str) -> None:
-    """Add the command of the module of its name."""
+def _add(cli: typer.Typer, name: str, listed: bool = False) -> None:
+    """Add the command of the module of its name. ``listed``: without its options, and it does nothing."""
     command = getattr(import_module(f"marius_lite.cli.{name}"), name)
+    if listed:
+        cli.command(name, help=command.__doc__)(lambda: None)
+        return
 
     @wraps(command)
     def called(**given: Any) -> Any:
@@ -93,8 +95,8 @@ def _leave_pandas_out() -> None:
         sys.meta_path.remove(_PandasHidden)
 
 
-class _PandasHidden(MetaPathFinder):
-    """Says that there is no pandas, and leaves all other modules to others."""
+class _PandasHidden:
+    """A finder of modules that says that there is no pandas, and leaves all others to others."""
 
     @classmethod
     def find_spec(cls, name: str, *_: object) -> None:
@@ -138,7 +140,8 @@ def run(arguments: list[str]) -> int:
         with on_standard_error():
             name = next((name for name in COMMANDS if name in arguments[:1]), None)
             called, rest = ("marius-lite", arguments) if name is None else (f"marius-lite {name}", arguments[1:])
-            status = (app() if name is None else app_of(name))(args=rest, standalone_mode=False, prog_name=called)
+            shown = app(listed=arguments in ([], ["--help"])) if name is None else app_of(name)
+            status = shown(args=rest, standalone_mode=False, prog_name=called)
         if status == STOPPED:  # newer versions of typer return this where a command raises KeyboardInterrupt
             return _fail("stopped", STOPPED)
         return status if isinstance(status, int) else 0
