@@ -14,6 +14,8 @@ from marius_lite.config.schema import Config
 SUMMING = ("sage", "gcn")
 """Encoders that sum the rows of neighbours. They keep values of the sources only where they map sources first; they do so
 where the map makes the rows narrower."""
+NORMALIZING = {False: 0, True: 1, "columns": 1, "logs": 3}
+"""Copies of the input that `model.normalize_features` makes."""
 HOLES = 1.5
 """How much more heap the values of layers take than their own bytes. Blocks of always other sizes leave holes between them."""
 REBUILT = {"float32": (5, 7), "float64": (8, 10)}
@@ -152,7 +154,7 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
     """
     nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     model, width, edges = config.model, sizes.in_width, sum(drawn)
-    copies = config.training.staleness + sizes.tables + (model.normalize_features is not False) + 2 * (drops(config) + learned)
+    copies = config.training.staleness + sizes.tables + NORMALIZING[model.normalize_features] + 2 * (drops(config) + learned)
     rows = width * copies * nodes[-1]
     if model.encoder in SUMMING:
         rows += width * (3 + 2 * learned) * nodes[-2] + 2 * nodes[-1] * min([*model.layers, sizes.out_width][0], width)

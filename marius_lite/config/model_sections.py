@@ -123,10 +123,11 @@ class ModelSection(Section):
         "many as `model.dropout`, so that they are not learned by heart; none where the features of a node and of its neighbours "
         "of each hop are fewer columns than a tenth of the training nodes: a few are seen as they are",
     )
-    normalize_features: bool | Literal["columns"] = Field(
+    normalize_features: bool | Literal["columns", "logs"] = Field(
         False,
         description="true: divide each node's features by the sum of their magnitudes, as for counts of words; columns: subtract "
-        "each column's mean and divide by its standard deviation, both of a sample of the nodes, as for measurements",
+        "each column's mean and divide by its standard deviation, both of a sample of the nodes, as for measurements; logs: the "
+        "same, of the logarithms of columns with a few numbers that are far larger than others, as amounts of money have",
     )
 
 

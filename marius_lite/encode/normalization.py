@@ -8,7 +8,7 @@ from marius_lite.config.schema import Config
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.inputs import feature_width, features_read
-from marius_lite.nn.inputs import DividedRows, Normalize, StandardColumns, as_they_are
+from marius_lite.nn.inputs import DividedRows, LogColumns, Normalize, StandardColumns, as_they_are
 
 
 def normalization(dataset: Dataset, config: Config, device: torch.device | str = "cpu") -> Normalize:
@@ -23,4 +23,7 @@ def normalization(dataset: Dataset, config: Config, device: torch.device | str =
     if asked == "columns":
         sample = sampled(features)
         return StandardColumns(sample.means, sample.deviations, device)
+    if asked == "logs":
+        sample = sampled(features, logs=True)
+        return LogColumns(sample.units, sample.means, sample.deviations, device)
     return DividedRows(feature_width(dataset, config))

@@ -13,21 +13,14 @@ from marius_lite.config.tasks import TASKS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.likeness import likeness
-from marius_lite.graph.node_defaults import (
-    by_degree,
-    by_directions,
-    by_rarity,
-    by_relation,
-    by_weight,
-    may_see_degrees,
-    more_hops,
-    node_settings,
-)
+from marius_lite.graph.node_defaults import UPDATES, by_directions, by_rarity, by_relation, by_weight, more_hops, node_settings
+from marius_lite.graph.node_inputs import by_degree, by_place, by_tails, may_see_degrees
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
 
 DECODER = "model.decoder="
+FOR_NODES = [presets.PREFIX + name for name in UPDATES]
 PLAIN_LINKS = [presets.PREFIX + name for name in ("social", "kg-large")]
 """The presets for graphs of one relation."""
 WITHOUT_BIASES = presets.PREFIX + "kg-large"
@@ -45,8 +38,13 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
         seen = linear_models(dataset, _chosen(over, "directions"), counts) if over.get("task") in (None, presets.NODES) else None
         file = _preset(dataset, over, seen)
         if seen is not None:
-            hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
-            hops += [*by_weight(over, seen), *by_rarity(over, seen), *by_degree(over, seen, hops)]
+            hops = by_place(over, seen)
+            if not hops:
+                hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
+                hops += [*by_weight(over, seen), *by_degree(over, seen, hops)]
+            hops += by_rarity(over, seen)
+        if str(file) in FOR_NODES:
+            hops += by_tails(dataset, over, seen, hops)
     others = node_settings(dataset, str(file), presets.merged(over, settings(hops)))
     config = load(file, [*_decoder(dataset, file, over), *others, *hops, *sets])
     if str(file) == WITHOUT_BIASES and dataset.manifest.relations <= 1 and not config.model.biases:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,16 @@ texts are 50 times as large as others."""
 LARGE = 10.0
 """The root mean square above which numbers are too large for a network as they are. It is about 1 where columns are
 standardised."""
+OFFSET = 1.0
+"""How many deviations the means of half of the columns are from 0, or more, where what they have in common hides what differs."""
+TAILED = 2.5
+"""How many times as large as the middle four fifths of its numbers suggest the deviation of a column is that has a long tail. It
+is 1 for a normal distribution, 1.2 for an exponential, 2.5 for a lognormal whose logarithms deviate by 1.3."""
+MIDDLE = (0.1, 0.9)
+NORMAL = 2.563
+"""How many deviations of a normal distribution are between these quantiles."""
+FEWEST = 20
+"""Different numbers but 0 that a column with a long tail has, at least."""
 UNEVEN = 30.0
 """How many times as large as the deviation of a column another column is, where a network hardly sees the first beside it."""
 SMALLER = 0.25
@@ -37,7 +48,8 @@ class FeatureSample:
     ``size``: the root mean square of the numbers. ``sizes``: that of each column, (width,). ``means``, ``deviations``: the mean
     and the standard deviation of each column; 1 for a column of one number. ``levels``: the mean of a column's numbers that are
     not 0, where it has such. ``codes``: the columns, from 0, whose numbers may be codes: a few whole numbers, of rows that are no
-    counts.
+    counts. ``units``: for each column with a long tail what its logarithms are taken beside, the size of its small numbers; 0 for
+    others.
     """
 
     negative: bool
@@ -47,6 +59,7 @@ class FeatureSample:
     means: Floats
     deviations: Floats
     levels: Floats
+    units: Floats
     codes: tuple[int, ...] = ()
 
     @property
@@ -67,15 +80,25 @@ class FeatureSample:
         return self.size > LARGE
 
     @property
+    def off_centre(self) -> bool:
+        """Whether columns are far from 0 beside what their numbers differ by."""
+        return bool(self.means.size and np.median(np.abs(self.means) / self.deviations) > OFFSET)
+
+    @property
+    def tailed(self) -> bool:
+        """Whether some column has a few numbers so large that all others are alike beside them."""
+        return not self.counts and bool((self.units > 0).any())
+
+    @property
     def uneven(self) -> bool:
         """Whether some columns are so much larger than many others vary that a network learns of the large ones alone."""
         return bool(self.sizes.size and self.sizes.max() > UNEVEN * np.quantile(self.deviations, SMALLER))
 
 
-def sampled(features: Features) -> FeatureSample:
-    """Read some rows of some partitions, which takes 12 MB at most. They are not compared with their checksums; training does.
+def sampled(features: Features, logs: bool = False) -> FeatureSample:
+    """Read some rows of some partitions, which takes 20 MB at most. They are not compared with their checksums; training does.
 
-    Raises RunError for a file that cannot be read.
+    ``logs``: the sample is of what `logarithms` makes of them. Raises RunError for a file that cannot be read.
     """
     table = features.table
     parts = np.unique(np.linspace(0, table.partitions - 1, PLACES).astype(int)).tolist()
@@ -84,17 +107,41 @@ def sampled(features: Features) -> FeatureSample:
     values = np.concatenate(blocks).astype(np.float64)
     if not values.size:
         nothing, one = np.zeros(features.width, np.float32), np.ones(features.width, np.float32)
-        return FeatureSample(False, 0.0, 0.0, nothing, nothing, one, nothing[:0])
+        return FeatureSample(False, 0.0, 0.0, nothing, nothing, one, nothing[:0], nothing)
+    units = np.array([_unit(column) for column in values.T], np.float32)
+    if logs:
+        values = logarithms(values, units)
     squares, means = np.square(values).mean(0), values.mean(0)
     deviations = values.std(0)
     # What is left of a column of one number is rounding.
     deviations[deviations <= 1e-6 * np.sqrt(squares)] = 1.0
     there = (values != 0).mean(0)
     levels = means[there > 0] / there[there > 0]
-    columns = (part.astype(np.float32) for part in (np.sqrt(squares), means, deviations, levels))
-    sizes = float((values == 0).mean()), float(np.sqrt(squares.mean()))
-    found = FeatureSample(bool((values < 0).any()), *sizes, *columns)
+    zeros, size = float((values == 0).mean()), float(np.sqrt(squares.mean()))
+    sizes, means, deviations, levels = (part.astype(np.float32) for part in (np.sqrt(squares), means, deviations, levels))
+    found = FeatureSample(bool((values < 0).any()), zeros, size, sizes, means, deviations, levels, units)
     return found if found.counts else replace(found, codes=_codes(values))
+
+
+def logarithms(values: npt.NDArray[Any], units: Floats) -> npt.NDArray[Any]:
+    """Return numbers (n, width) whose columns with a unit are sign(x) log(1 + |x| / unit), the others as they are."""
+    there = units > 0
+    out = values.copy()
+    part, beside = values[:, there], units[there].astype(values.dtype)
+    out[:, there] = np.copysign(np.log(np.abs(part) + beside) - np.log(beside), part)
+    return out
+
+
+def _unit(column: npt.NDArray[np.float64]) -> float:
+    """Return the size of a column's small numbers, where the column has a long tail, else 0. Nothing is said of zeros."""
+    numbers = column[column != 0]
+    if len(numbers) < FEWEST:
+        return 0.0
+    low, high = np.quantile(numbers, MIDDLE)
+    if numbers.std() <= TAILED * (high - low) / NORMAL or len(np.unique(numbers)) < FEWEST:
+        return 0.0
+    signed = bool((numbers < 0).any())  # around 0, a unit that is much smaller would tell little but signs
+    return float(np.quantile(np.abs(numbers), 0.5 if signed else MIDDLE[0]))
 
 
 def _codes(values: npt.NDArray[np.float64]) -> tuple[int, ...]:

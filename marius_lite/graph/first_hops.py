@@ -1,4 +1,4 @@
-"""Over how many hops first rows are mixed, where nodes are classified without features: as linear models of such rows tell.
+"""Over how many hops first rows are mixed, where nodes are classified by where they are: as linear models of such rows tell.
 
 Few hops say which nodes are near, many say which part of the graph a node is in. How many it takes depends on the graph: in trees
 hundreds, where nodes have many links fewer than ten, after which all rows are alike.
@@ -58,6 +58,30 @@ def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit_of
     return BetterHops(usual << doublings, shares[doublings], shares[0]) if doublings else None
 
 
+@dataclass(frozen=True)
+class FirstRows:
+    """What rows that say where a node is say of classes, as shares of right answers (see `graph.hops.Tried`): ``alone``, and
+    ``beside`` the features of the node and of its neighbours. ``directions``: along which ends of edges rows were mixed."""
+
+    alone: float
+    beside: float
+    directions: str
+
+
+def first_rows(test: LinearTest, features: Floats, lists: WholeLists, directions: str, hops: int) -> FirstRows | None:
+    """Try first rows of so many ``hops``. ``features``: (nodes, width); ``lists``: what nodes take from. None where it would take
+    too long, or nodes have several classes. Takes 2 KB a node."""
+    nodes = len(features)
+    if test.several or hops * (len(lists.sources) + 2 * nodes) > MOST_GATHERED:
+        return None
+    first = _walked(np.random.default_rng(0).standard_normal((nodes, WIDTH), np.float32), lists, hops)
+    first = _centred(first)
+    rows = [first, lists.mixed(lists.mixed(first))]
+    near = lists.means(features)
+    beside = (test.of(*rows, *others) for others in ((features, near), (lists.mixed(lists.mixed(features)),)))
+    return FirstRows(test.of(*rows), max(beside), directions)
+
+
 def best_doublings(shares: Sequence[float], asked: int) -> int:
     """Return how many doublings are worth it, by the shares of right answers after 0, 1, ... of them, of so many ``asked``."""
     best = 0
@@ -77,9 +101,13 @@ def _walked(rows: Floats, lists: WholeLists, hops: int) -> Floats:
 
 def _share(test: LinearTest, rows: Floats, lists: WholeLists) -> float:
     """Return the share of right answers by rows as training begins with them, and what two hops of GCN make of these."""
-    rows = at_length_one(rows)
-    rows = at_length_one(rows - rows.mean(0))
+    rows = _centred(rows)
     return test.of(rows, lists.mixed(lists.mixed(rows)))
+
+
+def _centred(rows: Floats) -> Floats:
+    rows = at_length_one(rows)
+    return at_length_one(rows - rows.mean(0))
 
 
 def at_length_one(rows: Floats) -> Floats:

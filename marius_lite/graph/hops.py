@@ -10,7 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.feature_sample import logarithms, sampled
+from marius_lite.graph.first_hops import FirstRows, first_rows
 from marius_lite.graph.linear_test import FEWER, LinearTest, clear, linear_test, noise
 from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_lists
 
@@ -18,6 +21,11 @@ WIDTH = 256
 """The most columns of features; wider ones become so many of their principal components."""
 HOPS, MOST_HOPS = 4, 12
 """Hops that are tried, and where more than two are clearly better."""
+SURELY = 2.0
+"""Standard errors by which nodes mixed with neighbours must be better for a model that cannot tell these apart: where features
+say nothing, the best of several hops is better by one."""
+HARDLY_WRONG = 0.95
+"""The share of right answers by features from which on it is not tried what else could tell classes."""
 FEWER_PAIRS = 0.1
 """The share of wrongly ranked pairs that must be ranked right for more columns to be better where nodes have several classes."""
 LEAST_RANKED = 100
@@ -62,6 +70,9 @@ class Tried:
     ``directions`` are others. ``several``: whether some of these nodes have several classes. Almost all are then told one of them
     right, whatever the hops, so that shares say little about how many of these are best. ``rare``: whether shares are ROC AUCs,
     see `LinearTest`. ``counted``: what the number of a node's neighbours says beside these; None where that was not tried.
+    ``placed``: what is said by rows that tell where a node is, whatever its features; None where that was not tried. ``logs``:
+    whether all this is said of logarithms of columns with long tails, which are clearly better. ``bent_apart``, ``bent_mixed``:
+    with random units beside a node and its neighbours, and beside two hops.
     """
 
     own: float
@@ -76,6 +87,10 @@ class Tried:
     several: bool = False
     rare: bool = False
     counted: Shares | None = None
+    placed: FirstRows | None = None
+    logs: bool = False
+    bent_apart: float = 0.0
+    bent_mixed: float = 0.0
 
     def told(self, share: float) -> str:
         """Say what a share means."""
@@ -83,18 +98,31 @@ class Tried:
             return f"linear models rank the classes of validation nodes with a mean ROC AUC of {share:.3f}"
         return f"linear models tell {share:.0%} of the validation nodes right"
 
+    def shown(self, share: float) -> str:
+        return f"{share:.3f}" if self.rare else f"{share:.0%}"
+
     @property
     def best(self) -> float:
         """The best share by edges whatever their relations."""
         return max(self.own, self.apart, *self.mixed)
 
     @property
+    def most(self) -> float:
+        """``best``, or that beside the number of neighbours."""
+        return self.best if self.counted is None or self.several else max(self.best, self.counted.best_counted)
+
+    @property
     def unlike(self) -> bool | None:
-        """Whether a node must be told from its neighbours. None where neither is clearly better."""
-        apart, mixed = max(self.own, self.apart), max(self.mixed)
+        """Whether a node must be told from its neighbours. None where neither is clearly better, or features say little."""
+        if self.better_inputs == "embeddings":
+            return None
+        apart, mixed = max(self.own, self.apart, self.bent_apart), max(*self.mixed, self.bent_mixed)
         if self.counted is not None and not self.several and self.better_counted:
             apart, mixed = max(apart, self.counted.counted), max(mixed, self.counted.counted_mixed)
-        return self._clear(apart, mixed) or (False if self._clear(mixed, apart) else None)
+        if self._clear(apart, mixed):
+            return True
+        surely = mixed - apart > SURELY * noise(mixed, apart, self.asked)
+        return False if surely and self._clear(mixed, apart) else None
 
     def _clear(self, more: float, less: float) -> bool:
         """Return whether one share is clearly above another."""
@@ -132,6 +160,24 @@ class Tried:
         return max(self.best, self.counted.plain if self.counted else 0.0)
 
     @property
+    def by_features(self) -> float:
+        """The best share of all that features and numbers of neighbours say."""
+        others = (self.related, self.unweighted, self.counted.plain if self.counted else None)
+        return max(self.most, self.bent_apart, self.bent_mixed, *(each or 0.0 for each in others))
+
+    @property
+    def better_inputs(self) -> str | None:
+        """The `model.inputs`, embeddings or both, that leave a fifth fewer wrong answers than features. None: none do."""
+        if self.placed is None or self.several:
+            return None
+        if self._far_better(self.placed.beside, max(self.by_features, self.placed.alone)):
+            return "both"
+        return "embeddings" if self._far_better(self.placed.alone, self.by_features) else None
+
+    def _far_better(self, more: float, less: float) -> bool:
+        return self._clear(more, less) and 1 - more <= (1 - FEWER) * (1 - less)
+
+    @property
     def better_related(self) -> bool:
         """Whether the neighbours of each relation, or at either end, say clearly more apart from the others'."""
         return self.related is not None and self._clear(self.related, self.best)
@@ -150,7 +196,7 @@ def tried(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda 
         return None
     unit = unit_of(dataset)
     lists = whole_lists(dataset, unit)
-    rows, count = _rows(dataset), test.asked
+    (rows, logs), count = _best_rows(dataset, test, lists), test.asked
     own = test.of(rows)
     by_ends = {ends: _shares(test, rows, lists.facing(ends)) for ends in directions}
     seen = counts and not test.several
@@ -159,15 +205,38 @@ def tried(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda 
     chosen = most if clear(best[most], best[usual], count) else usual
     one_way, shares = best[usual] if chosen != usual else None, by_ends[chosen]
     found = Tried(own, shares.apart, shares.mixed, None, count, directions=chosen, one_way=one_way)
-    found = replace(found, several=test.several, rare=test.rare, counted=shares if counts else None)
+    found = replace(found, several=test.several, rare=test.rare, counted=shares if counts else None, logs=logs)
     if unit:
         alike = _shares(test, rows, whole_lists(dataset).facing(chosen))
         found = replace(found, unweighted=max(own, alike.apart, *alike.mixed))
+    found = _more_said(found, test, rows, lists, directions[-1])
     for ends in dict.fromkeys([chosen, *directions[-1:]]):
         share = _related(test, rows, lists, dataset.manifest.relations, ends)
         if share is not None and (found.related is None or clear(share, found.related, count)):
             found = replace(found, related=share, related_directions=ends)
     return replace(found, mixed=_mixed(test, rows, lists.facing(chosen), MOST_HOPS)) if found.hops > 2 else found
+
+
+def _best_rows(dataset: Dataset, test: LinearTest, lists: WholeLists) -> tuple[Floats, bool]:
+    """Return the features, or the logarithms of columns with long tails where these are clearly better; and whether they are."""
+    assert dataset.features is not None
+    rows, sample = _rows(dataset), sampled(dataset.features)
+    if not sample.tailed:
+        return rows, False
+    logs = _rows(dataset, sample.units)
+    better = clear(test.of(logs, lists.means(logs)), test.of(rows, lists.means(rows)), test.asked)
+    return (logs if better else rows), better
+
+
+def _more_said(found: Tried, test: LinearTest, rows: Floats, lists: WholeLists, ends: str) -> Tried:
+    """Add what random units say, and, where features leave more than a few wrong, first rows along ``ends``."""
+    if not test.several:
+        near = lists.facing(found.directions)
+        apart, mixed = ((rows, near.means(rows)), (near.mixed(near.mixed(rows)),))
+        found = replace(found, bent_apart=test.of(*apart, hidden=True), bent_mixed=test.of(*mixed, hidden=True))
+    if max(found.best, found.bent_apart, found.bent_mixed) >= HARDLY_WRONG:
+        return found
+    return replace(found, placed=first_rows(test, rows, lists.facing(ends), ends, FIRST_HOPS))
 
 
 def _related(test: LinearTest, rows: Floats, lists: WholeLists, relations: int, directions: str) -> float | None:
@@ -212,18 +281,25 @@ def _mixed(test: LinearTest, rows: Floats, lists: WholeLists, hops: int) -> tupl
     return tuple(shares)
 
 
-def _rows(dataset: Dataset) -> Floats:
-    """Return the features, or their principal components where they are wide: float32 (nodes, WIDTH at most)."""
+def _rows(dataset: Dataset, units: Floats | None = None) -> Floats:
+    """Return the features, or their principal components where they are wide: float32 (nodes, WIDTH at most).
+
+    ``units``: of columns whose `logarithms` are taken.
+    """
     features = dataset.features
     assert features is not None
     partitions = range(dataset.partitioning.partitions)
+
+    def read(k: int) -> Floats:
+        return features.values(k) if units is None else logarithms(features.values(k), units)
+
     if features.width <= WIDTH:
-        return np.concatenate([features.values(k) for k in partitions])
+        return np.concatenate([read(k) for k in partitions])
     # One step of subspace iteration (Halko, Martinsson, Tropp 2011).
     chance = np.random.default_rng(0).normal(size=(features.width, WIDTH)).astype(np.float32)
     found = np.zeros_like(chance)
     for k in partitions:
-        values = features.values(k)
+        values = read(k)
         found += values.T @ (values @ chance)
     basis = np.linalg.qr(found)[0]
-    return np.concatenate([features.values(k) @ basis for k in partitions])
+    return np.concatenate([read(k) @ basis for k in partitions])

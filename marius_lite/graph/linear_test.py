@@ -27,6 +27,10 @@ MOST_RANKED = 100
 """Classes whose nodes are ranked, at most: more would take minutes."""
 RARE = 0.9
 """The share of nodes of one class above which the others are rare: it is nearly the share of right answers of any model."""
+HIDDEN = 512
+"""Random units between columns and classes, see `LinearTest.of`."""
+CLIPPED = 5.0
+"""Standard deviations above which a number that units see is taken for so many."""
 SHRINKAGES = (0.01, 0.1, 1.0, 10.0)
 """Factors of the identity that is added to the covariance of standardised columns. The best one counts."""
 
@@ -55,13 +59,18 @@ class LinearTest:
     def _of_rare(self) -> int:
         return int(len(self._asked) - self._asked[:, self._known.sum(0).argmax()].sum())
 
-    def of(self, *parts: Floats, by_ranks: bool = False) -> float:
+    def of(self, *parts: Floats, by_ranks: bool = False, hidden: bool = False) -> float:
         """Return the share of right answers by columns that stand side by side, or the mean ROC AUC: ``by_ranks``, and where
-        classes are rare."""
-        trained, asked = (np.concatenate([part[nodes] for part in parts], 1) for nodes in (self._train, self._valid))
-        mean, spread = trained.mean(0), trained.std(0)
-        spread[spread <= 1e-6 * np.abs(trained).max(initial=1e-30)] = 1.0
-        trained, asked = ((rows - mean) / spread for rows in (trained, asked))
+        classes are rare.
+
+        ``hidden``: with random units beside them, which tell thresholds and what several columns say together (extreme learning
+        machines: Huang, Zhu, Siew, 2006).
+        """
+        rows = [np.concatenate([part[nodes] for part in parts], 1) for nodes in (self._train, self._valid)]
+        trained, asked = _standardised(*rows)
+        if hidden:
+            units = _standardised(*_units(trained, asked))
+            trained, asked = (np.concatenate(pair, 1) for pair in zip((trained, asked), units))
         middle = self._known.mean(0)
         wanted = self._known - middle
         # Of rows and columns, the fewer make the matrix whose eigenvectors give the answer for each shrinkage.
@@ -81,6 +90,21 @@ class LinearTest:
         if not some.any():
             return 0.5
         return float(np.mean([_roc_auc(found[:, c], self._asked[:, c] > 0) for c in np.flatnonzero(some)[:MOST_RANKED]]))
+
+
+def _standardised(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:
+    """Return both with columns of mean 0 and standard deviation 1, as the first has them."""
+    mean, spread = trained.mean(0), trained.std(0)
+    spread[spread <= 1e-6 * np.abs(trained).max(initial=1e-30)] = 1.0
+    return (trained - mean) / spread, (asked - mean) / spread
+
+
+def _units(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:
+    """Return what random units with ReLU make of standardised columns."""
+    rng, width = np.random.default_rng(0), trained.shape[1]
+    weights, biases = rng.standard_normal((width, HIDDEN), np.float32) / sqrt(width), rng.standard_normal(HIDDEN, np.float32)
+    first, second = (np.maximum(rows.clip(-CLIPPED, CLIPPED) @ weights + biases, 0) for rows in (trained, asked))
+    return first, second
 
 
 def linear_test(dataset: Dataset) -> LinearTest | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
@@ -12,6 +11,7 @@ from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.config.model_sections import MOST_FIRST_HOPS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import CODES, FeatureSample, sampled
+from marius_lite.graph.features import Features
 from marius_lite.graph.first_hops import first_hops
 from marius_lite.graph.hops import Tried
 from marius_lite.graph.likeness import likeness
@@ -47,7 +47,7 @@ def node_settings(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[
     return [
         *_features(dataset, preset, over),
         *ends,
-        *_first_hops(dataset, name, over, "both" if ends else _given(over, "model").get("directions", "in")),
+        *_first_hops(dataset, name, over, "both" if ends else section(over, "model").get("directions", "in")),
         *_epochs(dataset, preset, over, UPDATES[name]),
         *_layers(preset, over),
     ]
@@ -74,79 +74,57 @@ def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried)
     nothing is learned for as long. Nothing is returned where what is given might not fit them, and where nodes have several
     classes (see `Tried.several`).
     """
-    model = _given(over, "model")
+    model = section(over, "model")
     own = {"dropout", "normalize_features", "directions", "degree_unit"}.issuperset(model) and not model.get("degree_unit")
-    own = own and "method" not in _given(over, "training")
+    own = own and "method" not in section(over, "training")
     fits = own and "sampling" not in over and "scale" not in over and not seen.several
     if file != presets.PREFIX + "gcn" or seen.hops == 2 or seen.better_counted or not fits:
         return []
     far, near = seen.mixed[seen.hops - 1], seen.mixed[1]
-    dropout = [] if "dropout" in _given(over, "model") else ["model.dropout=0"]
-    sums = "normalize_features" not in _given(over, "model") and dataset.features is not None and sampled(dataset.features).counts
+    dropout = [] if "dropout" in section(over, "model") else ["model.dropout=0"]
+    sums = (
+        "normalize_features" not in section(over, "model") and dataset.features is not None and sampled(dataset.features).counts
+    )
     columns = [f"{NORMALIZE}=columns"] if sums else []
     settings = ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise", *dropout, *columns]
     log.info(
-        f"{', '.join(settings)}, because {seen.told(far)} after {seen.hops} hops, and {_share(near, seen)} after two; "
+        f"{', '.join(settings)}, because {seen.told(far)} after {seen.hops} hops, and {seen.shown(near)} after two; "
         "--set model.encoder=gcn takes GCN of two hops"
     )
-    patience = [] if "early_stopping" in _given(over, "training") else [f"training.early_stopping={PATIENCE}"]
+    patience = [] if "early_stopping" in section(over, "training") else [f"training.early_stopping={PATIENCE}"]
     return [*settings, *patience]
 
 
 def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return settings for weights of each relation, or of each end of edges, where linear models are clearly better with them."""
-    given = {"dropout", "normalize_features", "layers", "directions", "degree_unit"}.issuperset(_given(over, "model"))
-    if not seen.better_related or seen.related is None or not given or "method" in _given(over, "training"):
+    given = {"dropout", "normalize_features", "layers", "directions", "degree_unit"}.issuperset(section(over, "model"))
+    if not seen.better_related or seen.related is None or not given or "method" in section(over, "training"):
         return []
-    turned = seen.related_directions != "in" and "directions" not in _given(over, "model")
+    turned = seen.related_directions != "in" and "directions" not in section(over, "model")
     settings = ["model.encoder=rgcn", *([f"model.directions={seen.related_directions}"] if turned else [])]
     each = "each relation and each direction" if seen.related_directions == "both" else "each relation"
     log.info(
         f"{', '.join(settings)}, because {seen.told(seen.related)} where {each} has weights of its own, and "
-        f"{_share(seen.best, seen)} where all have the same; --set model.encoder=sage takes all alike"
+        f"{seen.shown(seen.best)} where all have the same; --set model.encoder=sage takes all alike"
     )
     return settings
 
 
 def by_weight(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return the setting that lets all edges count alike, where linear models are clearly better so."""
-    if not seen.better_unweighted or seen.unweighted is None or "weight_unit" in _given(over, "model"):
+    if not seen.better_unweighted or seen.unweighted is None or "weight_unit" in section(over, "model"):
         return []
     log.info(
-        f"model.weight_unit=0, because {seen.told(seen.unweighted)} where all edges count alike, and {_share(seen.best, seen)} "
+        f"model.weight_unit=0, because {seen.told(seen.unweighted)} where all edges count alike, and {seen.shown(seen.best)} "
         "where neighbours count by weights: are large weights of distant nodes?"
     )
     return ["model.weight_unit=0"]
 
 
-def may_see_degrees(over: Mapping[str, Any]) -> bool:
-    """Return whether what is given leaves open that an encoder sees how many neighbours a node has."""
-    model = _given(over, "model")
-    other = ":" in str(model.get("encoder", "")) or model.get("encoder") in ("none", "sgc", "sign") or model.get("reversible")
-    return not other and "degree_unit" not in model and "method" not in _given(over, "training")
-
-
-def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:
-    """Return the setting that shows an encoder how many neighbours a node has, where linear models are clearly better so.
-
-    ``chosen``: what was chosen before; layers that are fitted one after another do not see it.
-    """
-    if not seen.better_counted or seen.counted is None or not may_see_degrees(over) or "training.method=layerwise" in chosen:
-        return []
-    if "model.encoder=rgcn" in chosen and not seen.several and seen.counted.best_counted <= (seen.related or 0):
-        return []
-    found, ranks = seen.counted, replace(seen, rare=True) if seen.several else seen
-    log.info(
-        f"model.degree_unit={found.neighbours:.3g}, because {ranks.told(found.best_counted)} where they see how many neighbours "
-        f"a node has, and {_share(seen.uncounted, ranks)} without; --set model.degree_unit=0 does not show it"
-    )
-    return [f"model.degree_unit={found.neighbours:.3g}"]
-
-
 def by_rarity(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return the figure that compares checkpoints where all classes but one are rare: all models have nearly the same share of
     right answers then."""
-    if not seen.rare or "metric" in _given(over, "training"):
+    if not seen.rare or "metric" in section(over, "training"):
         return []
     log.info(
         f"training.metric=roc_auc, because more than {RARE:.0%} of the nodes are of one class: the share of right answers says "
@@ -157,34 +135,27 @@ def by_rarity(over: Mapping[str, Any], seen: Tried) -> list[str]:
 
 def by_directions(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return the setting that lets nodes take from other ends of edges, where linear models are clearly better so."""
-    given = _given(over, "model")
+    given = section(over, "model")
     if seen.one_way is None or "directions" in given or given.get("encoder") == "none":
         return []
     ends = "their edges lead to" if seen.directions == "out" else "edges come from or lead to"
     log.info(
-        f"model.directions={seen.directions}, because {seen.told(_best(seen))} where nodes take from those that {ends}, and "
-        f"{_share(seen.one_way, seen)} from those that edges come from alone; --set model.directions=in takes these"
+        f"model.directions={seen.directions}, because {seen.told(seen.most)} where nodes take from those that {ends}, and "
+        f"{seen.shown(seen.one_way)} from those that edges come from alone; --set model.directions=in takes these"
     )
     return [f"model.directions={seen.directions}"]
 
 
-def _best(seen: Tried) -> float:
-    return seen.best if seen.counted is None or seen.several else max(seen.best, seen.counted.best_counted)
-
-
-def _share(share: float, seen: Tried) -> str:
-    return f"{share:.3f}" if seen.rare else f"{share:.0%}"
-
-
 def _both_ends(dataset: Dataset, name: str, over: Mapping[str, Any]) -> list[str]:
     """Return the setting that lets nodes take from both ends of edges, where nothing but links of alike nodes tells classes."""
-    given = _given(over, "model")
-    if name != "gcn" or dataset.features is not None or "directions" in given or given.get("encoder") == "none":
+    given = section(over, "model")
+    if name != "gcn" or _shown(dataset, over) is not None or "directions" in given or given.get("encoder") == "none":
         return []
     if directions(dataset).undirected:
         return []
+    why = "nodes have no features" if dataset.features is None else "features are not seen"
     log.info(
-        "model.directions=both, because nodes have no features and edges are not stored in both directions; "
+        f"model.directions=both, because {why} and edges are not stored in both directions; "
         "--set model.directions=in takes from those that edges come from alone"
     )
     return ["model.directions=both"]
@@ -192,10 +163,12 @@ def _both_ends(dataset: Dataset, name: str, over: Mapping[str, Any]) -> list[str
 
 def _first_hops(dataset: Dataset, name: str, over: Mapping[str, Any], directions: str) -> list[str]:
     """Return over how many hops first rows are mixed, where linear models are clearly better with more than usual."""
-    other = _given(over, "model").get("encoder", "gcn") != "gcn" or "hops" in _given(over, "init") or directions not in DIRECTIONS
-    if name != "gcn" or dataset.features is not None or other:
+    other = (
+        section(over, "model").get("encoder", "gcn") != "gcn" or "hops" in section(over, "init") or directions not in DIRECTIONS
+    )
+    if name != "gcn" or _shown(dataset, over) is not None or other:
         return []
-    unit = _given(over, "model").get("weight_unit", "auto")
+    unit = section(over, "model").get("weight_unit", "auto")
     if unit != "auto" and not (isinstance(unit, int | float) and unit >= 0):
         return []  # `load` says what is wrong with it
     find_unit = unit_of if unit == "auto" else lambda _: unit or None
@@ -209,8 +182,14 @@ def _first_hops(dataset: Dataset, name: str, over: Mapping[str, Any], directions
     return [f"init.hops={found.hops}"]
 
 
-def _given(over: Mapping[str, Any], section: str) -> Mapping[str, Any]:
-    found = over.get(section)
+def _shown(dataset: Dataset, over: Mapping[str, Any]) -> Features | None:
+    """Return the features that an encoder sees."""
+    return None if section(over, "model").get("inputs") == "embeddings" else dataset.features
+
+
+def section(over: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return what is given of a section of the configuration."""
+    found = over.get(name)
     return found if isinstance(found, dict) else {}
 
 
@@ -219,22 +198,25 @@ def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, An
 
     Columns are standardised where numbers are large, or where some would be all that a network sees beside others.
     """
-    given, divided = _given(over, "model"), bool(preset["model"].get("normalize_features"))
+    given, divided = section(over, "model"), bool(preset["model"].get("normalize_features"))
     if "normalize_features" in given:
         return []
-    if dataset.features is None or given.get("inputs") == "embeddings":
+    features = _shown(dataset, over)
+    if features is None:
         return [f"{NORMALIZE}=false"] if divided else []
-    sample = sampled(dataset.features)
+    sample = sampled(features)
     _say_codes(sample)
     if sample.counts:
         if divided:
             log.info(f"features are counts: each node's are divided by their sum; --set {NORMALIZE}=false takes them as they are")
         return []
-    if sample.large or sample.uneven:
+    if sample.large or sample.uneven or sample.off_centre:
         why = (
             f"are large (their root mean square is {sample.size:,.0f})"
             if sample.large
             else "have columns of very different sizes"
+            if sample.uneven
+            else "are far from 0 beside what they differ by"
         )
         log.info(
             f"{NORMALIZE}=columns, because features {why}: each column gets mean 0 and standard deviation 1; "
@@ -259,15 +241,15 @@ def _say_codes(sample: FeatureSample) -> None:
 
 def _layers(preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:
     """Return the preset's settings of single layers for as many layers as are asked for: as they are, the last one repeated."""
-    asked = _given(over, "model").get("layers")
+    asked = section(over, "model").get("layers")
     count = len(asked) if isinstance(asked, list) else asked.get("count") if isinstance(asked, dict) else None
     if not isinstance(count, int) or count == len(preset["model"]["layers"]):
         return []
     result = []
-    if "fanouts" not in _given(over, "sampling"):
+    if "fanouts" not in section(over, "sampling"):
         result.append(f"sampling.fanouts={_repeated(preset['sampling']['fanouts'], count + 1)}")
     decay = preset["optimizer"]["dense"]["weight_decay"]
-    if isinstance(decay, list) and "weight_decay" not in _given(_given(over, "optimizer"), "dense"):
+    if isinstance(decay, list) and "weight_decay" not in section(section(over, "optimizer"), "dense"):
         result.append(f"optimizer.dense.weight_decay={_repeated(decay, count + 1)}")
     return result
 
@@ -278,7 +260,7 @@ def _repeated(values: list[Any], count: int) -> list[Any]:
 
 def _epochs(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, Any], updates: int) -> list[str]:
     """Return more epochs where each has few batches."""
-    given = _given(over, "training")
+    given = section(over, "training")
     size, nodes = given.get("batch_size", preset["training"]["batch_size"]), dataset.node_counts.get("train", 0)
     if "epochs" in given or given.get("method") == "cluster" or not isinstance(size, int) or min(size, nodes) < 1:
         return []

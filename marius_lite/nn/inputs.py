@@ -41,6 +41,21 @@ class StandardColumns:
         return _beside((x[:, : len(self._mean)] - self._mean) / self._deviation, x)
 
 
+class LogColumns:
+    """Takes sign(x) log(1 + |x| / unit) of the first numbers of each row whose column has a unit above 0, then does as
+    `StandardColumns`. ``units``, ``mean``, ``deviation``: (columns,)."""
+
+    def __init__(self, units: Floats, mean: Floats, deviation: Floats, device: torch.device | str = "cpu"):
+        self._units, self._mean, self._deviation = (torch.from_numpy(part).to(device) for part in (units, mean, deviation))
+        self._logs = torch.where(self._units > 0, self._units, 1).log()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        features = x[:, : len(self._mean)]
+        logs = (features.abs() + self._units).log_().sub_(self._logs).copysign_(features)
+        out = torch.where(self._units > 0, logs, features)
+        return _beside(out.sub_(self._mean).div_(self._deviation), x)
+
+
 def _beside(features: Tensor, x: Tensor) -> Tensor:
     columns = features.shape[1]
     return torch.cat([features, x[:, columns:]], 1) if columns < x.shape[1] else features

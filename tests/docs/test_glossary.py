@@ -30,6 +30,7 @@ ORDINARY = {
     "of",
     "on",
     "option",
+    "parameter",
     "reader",
     "section",
     "shape",

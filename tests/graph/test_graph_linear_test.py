@@ -73,3 +73,15 @@ def test_ranks_are_counted_by_pairs(values, data):
     if 0 < have.sum() < len(have):
         pairs = scores[have][:, None] - scores[~have]
         assert _roc_auc(scores, have) == pytest.approx(((pairs > 0) + (pairs == 0) / 2).mean())
+
+
+def test_random_units_tell_what_columns_say_together():
+    """The class is whether two columns have the same sign: of each alone, and of sums, it is independent."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 3)).astype(np.float32)
+    classes = np.eye(2, dtype=np.float32)[(x[:, 0] * x[:, 1] > 0).astype(int)]
+    train, valid = np.arange(2000), np.arange(2000, 3000)
+    test = LinearTest(train, valid, classes[train], classes[valid])
+    assert test.of(x) < 0.6
+    assert test.of(x, hidden=True) > 0.9
+    assert test.of(x, hidden=True) == test.of(x, hidden=True)

@@ -1,0 +1,81 @@
+"""Change what an encoder is shown of nodes: learned rows, logarithms, how many neighbours they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from marius_lite.config.inputs import FIRST_HOPS
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.feature_sample import sampled
+from marius_lite.graph.hops import Tried
+from marius_lite.graph.node_defaults import NORMALIZE, SHOWN, section
+from marius_lite.log import log
+
+
+def may_see_degrees(over: Mapping[str, Any]) -> bool:
+    """Return whether what is given leaves open that an encoder sees how many neighbours a node has."""
+    model = section(over, "model")
+    other = ":" in str(model.get("encoder", "")) or model.get("encoder") in ("none", "sgc", "sign") or model.get("reversible")
+    return not other and "degree_unit" not in model and "method" not in section(over, "training")
+
+
+def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:
+    """Return the setting that shows an encoder how many neighbours a node has, where linear models are clearly better so.
+
+    ``chosen``: what was chosen before; layers that are fitted one after another do not see it.
+    """
+    if not seen.better_counted or seen.counted is None or not may_see_degrees(over) or "training.method=layerwise" in chosen:
+        return []
+    if "model.encoder=rgcn" in chosen and not seen.several and seen.counted.best_counted <= (seen.related or 0):
+        return []
+    found, ranks = seen.counted, replace(seen, rare=True) if seen.several else seen
+    log.info(
+        f"model.degree_unit={found.neighbours:.3g}, because {ranks.told(found.best_counted)} where they see how many neighbours "
+        f"a node has, and {ranks.shown(seen.uncounted)} without; --set model.degree_unit=0 does not show it"
+    )
+    return [f"model.degree_unit={found.neighbours:.3g}"]
+
+
+def by_tails(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, chosen: Sequence[str]) -> list[str]:
+    """Return the setting that takes logarithms of columns with long tails, where linear models are clearly better so, and of
+    graphs that are too large for these."""
+    model = section(over, "model")
+    settled = "normalize_features" in model or model.get("encoder") == "none" or any(NORMALIZE in each for each in chosen)
+    if dataset.features is None or settled or "model.inputs=embeddings" in (*chosen, f"model.inputs={model.get('inputs')}"):
+        return []
+    sample = sampled(dataset.features)
+    if not sample.tailed or (seen is not None and not seen.logs):
+        return []
+    tailed = np.flatnonzero(sample.units).tolist()
+    shown = ", ".join(map(str, tailed[:SHOWN])) + (" ..." if len(tailed) > SHOWN else "")
+    log.info(
+        f"{NORMALIZE}=logs, because columns of the features (from 0: {shown}) have a few numbers that are far larger than the "
+        f"others: their logarithms are taken, then each column gets mean 0 and standard deviation 1; --set {NORMALIZE}=columns "
+        "takes numbers as they are"
+    )
+    return [f"{NORMALIZE}=logs"]
+
+
+def by_place(over: Mapping[str, Any], seen: Tried) -> list[str]:
+    """Return settings that let an encoder begin with learned rows, where linear models are far better by where nodes are in the
+    graph than by features: communities that features tell little of."""
+    model, inputs = section(over, "model"), seen.better_inputs
+    other = ":" in str(model.get("encoder", "")) or model.get("encoder") in ("none", "sgc", "sign")
+    set_so = {"inputs", "degree_unit", "normalize_features", "directions"}
+    taken = set_so.intersection(model) or "method" in section(over, "training")
+    if inputs is None or seen.placed is None or other or taken:
+        return []
+    share = seen.placed.alone if inputs == "embeddings" else seen.placed.beside
+    rows = [f"init.hops={FIRST_HOPS}"] if inputs == "both" and "hops" not in section(over, "init") else []
+    turned = [f"model.directions={seen.placed.directions}"] if inputs == "both" and seen.placed.directions != "in" else []
+    also = " and by features" if inputs == "both" else ""
+    settings = [f"model.inputs={inputs}", *rows, *turned]
+    log.info(
+        f"{', '.join(settings)}, because {seen.told(share)} by where these are in the graph{also}, and "
+        f"{seen.shown(seen.by_features)} by features alone; --set model.inputs=features takes these"
+    )
+    return settings
