@@ -25,6 +25,11 @@ class Calibration(NamedTuple):
     scaling: PlattScaling = AS_THEY_ARE
     least: float = 0.0
 
+    @property
+    def given_from(self) -> float:
+        """The probability of a class whose score is ``least``."""
+        return float(self.scaling.probability(np.array([self.least], np.float32))[0])
+
 
 UNFITTED = Calibration()
 

@@ -55,12 +55,13 @@ class MultiLabelFigures:
 
     def summary(self, split: str, names: list[str]) -> dict[str, Any]:
         """Return {"split", "accuracy", "macro_f1", "micro_f1", "log_loss", "roc_auc", "average_precision", "count", "classes",
-        "per_class"}, ready for JSON.
+        "given_from", "per_class"}, ready for JSON.
 
         The F1 of a class is 2 right / (labelled + given). Macro-F1 is its mean over the classes that occur, as label or as
         answer. Micro-F1 is the F1 of the sums. Accuracy is the share of nodes where every class is right. Log loss is the mean
         over nodes and classes of -log of the probability of what is true. ROC AUC and average precision are means over the
         classes that some nodes have and others have not. A figure that does not exist is None. ``classes`` is how many occur.
+        ``given_from`` is the probability from which on a node was given a class.
         ``per_class`` has the figures of each class by name; its ``count`` is how many nodes have the class.
         """
         ends = self._labelled + self._said
@@ -78,6 +79,7 @@ class MultiLabelFigures:
             "average_precision": precision,
             "count": count,
             "classes": len(f1),
+            "given_from": self._calibration.given_from,
             "per_class": {
                 name: {
                     "f1": f1.get(c),

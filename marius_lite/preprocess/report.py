@@ -52,6 +52,7 @@ def make_report(
             *_alone(manifest.nodes, degrees, options),
             *_empty(edges, options),
             *_doubled(edges["train"], options),
+            *_drawn_of_times(manifest, options),
             *leak_lines({**facts, "edges": edges}),
         ],
         "self_loops_dropped": inputs.self_loops_dropped,
@@ -117,6 +118,16 @@ def _empty(edges: dict[str, dict[str, Any]], options: Options) -> list[str]:
         f"{name}: --split left no edge for it: there are too few edges for such fractions"
         for name, fraction in zip(SPLITS, options.fractions or ())
         if fraction > 0 and not edges.get(name, {}).get("stored")
+    ]
+
+
+def _drawn_of_times(manifest: Manifest, options: Options) -> list[str]:
+    """Return a line where edges have times, and those of validation and test are drawn whatever these are."""
+    if not options.fractions or "time" not in (manifest.edge_columns or ()):
+        return []
+    return [
+        "--split draws edges at random, whatever their times: figures say how well edges among known ones are told, not later "
+        "ones: for these, give the latest edges as files with --valid and --test"
     ]
 
 

@@ -3,8 +3,9 @@
     python scripts/bench/made_up.py [--graphs weak,social] [--seeds 0,1,2] [--recipes "default;4 resident"] [--peers yes|no]
                                     [--work FOLDER] [--table FILE]
 
-Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py`, `made_up_nodes.py` or `made_up_classes.py`, a recipe and the
-test figure by seed: filtered MRR, accuracy, micro F1 or (of a rare class) ROC AUC, and the epochs. Recipes are what a user types.
+Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py`, `made_up_nodes.py`, `made_up_classes.py` or
+`made_up_profiles.py`, a recipe and the test figure by seed: filtered MRR, accuracy, micro F1 or (of a rare class) ROC AUC, and
+the epochs. Recipes are what a user types.
 Peers are written in plain PyTorch and PyTorch Geometric, and look at everything at once. `oracle` knows how the graph was made,
 `popularity` ranks by counts of training edges. `made_up_counts.py` counts more; its figures are of 1,200 test edges.
 """
@@ -29,6 +30,7 @@ from made_up_graphs import LINKS as GRAPHS
 from made_up_graphs import Links
 from made_up_nodes import NODES as FEATURED
 from made_up_nodes import Nodes
+from made_up_profiles import PROFILES
 from made_up_worlds import WORLDS
 from torch.nn import functional as F
 
@@ -36,7 +38,7 @@ from marius_lite.cli.main import run
 
 Array = npt.NDArray[Any]
 LINKS: dict[str, Callable[[int], Links]] = {**GRAPHS, **WORLDS}
-NODES: dict[str, Callable[[int], Nodes]] = {**FEATURED, **CLASSES}
+NODES: dict[str, Callable[[int], Nodes]] = {**FEATURED, **CLASSES, **PROFILES}
 COUNTED = 1200
 ONE = ["--set", "training.threads=1"]
 QUARTER = ["--set", "storage.capacity=4"]
@@ -68,6 +70,9 @@ OF_NODES: dict[str, list[str]] = {
     "by accuracy": ["--set", "training.metric=accuracy", "--set", "model.directions=in"],
     "balanced": ["--set", "loss.class_weights=balanced"],
     "degrees not seen": ["--set", "model.degree_unit=0"],
+    "features": ["--set", "model.inputs=features"],
+    "columns": ["--set", "model.normalize_features=columns"],
+    "gcn": ["--config", "preset:gcn"],
     "divided": ["--set", "model.normalize_features=true"],
     "drawn rows": ["--set", "init.hops=0", "--set", "model.directions=in"],
     "sage, 4 resident": ["--config", "preset:sage", *QUARTER],

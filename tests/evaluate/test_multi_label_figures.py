@@ -57,6 +57,7 @@ def test_equal_to_the_definition_however_streamed(tmp_path_factory, classes, nod
         "average_precision": mean(list(precisions.values())),
         "count": count,
         "classes": len(occurs),
+        "given_from": 0.5,
         "per_class": {
             f"c{c}": {
                 "f1": near(f1(has[:, c], said[:, c]) if c in occurs else None),

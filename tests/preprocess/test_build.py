@@ -125,6 +125,14 @@ def test_split_by_hash_keeps_equal_edges_together_and_to_its_fractions(random_ed
         assert share == pytest.approx({"train": 0.7, "valid": 0.2, "test": 0.1}, abs=0.02)
 
 
+@pytest.mark.parametrize("timed", [True, False])
+def test_edges_with_times_that_are_dealt_at_random_are_told_of(tmp_path, timed):
+    (tmp_path / "e.csv").write_text("src,dst,when\n" + "".join(f"{i % 7},{i % 5},{i}\n" for i in range(60)))
+    make(tmp_path / "d", [tmp_path / "e.csv"], split="0.8,0.1,0.1", timestamp="when" if timed else None)
+    report = json.loads((tmp_path / "d" / "report.json").read_text())
+    assert any("whatever their times" in line for line in report["warnings"]) == timed
+
+
 def test_split_without_test_part(random_edges):
     dataset = make(random_edges / "d", random_edges / "a.tsv", split="0.9,0.1,0")
     assert dataset.manifest.edges.keys() == {"train", "valid"}

@@ -1,0 +1,47 @@
+"""The graphs of `made_up.py` whose nodes have profiles: weak ones, amounts of money, and two numbers that only tell together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from made_up_nodes import Nodes, classed, mean_of_neighbours
+
+
+def profiles(seed: int) -> Nodes:
+    """Customers whose age, sex and ten other numbers say next to nothing; who knows whom says what they buy."""
+    graph, rng = classed(seed, nodes=5000, same=0.6, signal=0.0), np.random.default_rng(seed + 10)
+    x = rng.normal(size=(len(graph.y), 12))
+    x[:, 0] += 0.15 * graph.y
+    x[:, 1], x[:, 2] = rng.integers(18, 80, len(x)), rng.integers(2, size=len(x))
+    return replace(graph, x=x.astype(np.float32))
+
+
+def groups(seed: int, nodes: int = 6000, count: int = 60, classes: int = 6) -> Nodes:
+    """Links stay in one of sixty groups; a class is ten of these, anywhere in the graph. Features say a little of the class."""
+    graph, rng = classed(seed, nodes=nodes, classes=count, same=0.7, signal=0.0), np.random.default_rng(seed + 10)
+    y = rng.integers(classes, size=count)[graph.y]
+    x = rng.normal(size=(nodes, 16))
+    x[:, :classes] += 0.3 * np.eye(classes)[y]
+    return replace(graph, y=y, x=x.astype(np.float32))
+
+
+def amounts(seed: int, columns: int = 20) -> Nodes:
+    """Features are amounts, in units from a thousandth to ten thousand: the class shows in their logarithms. Few are trained."""
+    graph, rng = classed(seed, nodes=5000, classes=4, same=0.35, signal=0.0, train=0.016), np.random.default_rng(seed + 10)
+    logs = 2 * rng.normal(size=(len(graph.y), columns))
+    logs[:, :8] += 1.2 * rng.normal(size=(4, 8))[graph.y]
+    return replace(graph, x=(np.exp(logs) * 10.0 ** rng.integers(-3, 5, columns)).astype(np.float32))
+
+
+def either(seed: int, nodes: int = 4000) -> Nodes:
+    """The class is whether a number of a node and its neighbours' mean of another have the same sign, but for one in twenty."""
+    graph, rng = classed(seed, nodes=nodes, classes=2, same=0.0, train=0.5), np.random.default_rng(seed + 10)
+    x = rng.normal(size=(nodes, 12))
+    y = ((x[:, 0] > 0) ^ (mean_of_neighbours(graph.edges, x[:, 1:2])[:, 0] > 0)).astype(np.int64)
+    y ^= rng.random(nodes) < 0.05
+    return replace(graph, y=y, x=x.astype(np.float32))
+
+
+PROFILES: dict[str, Callable[[int], Nodes]] = {"profiles": profiles, "groups": groups, "amounts": amounts, "either": either}
