@@ -99,6 +99,7 @@ class Tried:
         return f"linear models tell {share:.0%} of the validation nodes right"
 
     def shown(self, share: float) -> str:
+        """Return the share as messages have it beside another, of which `told` says what it means."""
         return f"{share:.3f}" if self.rare else f"{share:.0%}"
 
     @property

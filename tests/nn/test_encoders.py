@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from neighbourhoods import Graph
 
 import marius_lite.nn.aggregate as aggregate
+import marius_lite.nn.encoders.gat as gat
 import marius_lite.nn.encoders.gcn as gcn
 import marius_lite.nn.encoders.sage as sage
 from marius_lite.errors import UserError
@@ -195,9 +196,17 @@ def test_without_the_native_kernel(name, monkeypatch):
     rng, graph, x = drawn(10, 60, 300)
     ours = encoder(name, 2).eval()
     ids, sampled = graph.sample([0, 1, 2], [4, 4], rng, dtype=torch.int64)
-    expected = ours(x[ids], sampled)
-    monkeypatch.setattr(aggregate, "native_usable", lambda x: False)
-    torch.testing.assert_close(ours(x[ids], sampled), expected, rtol=1e-5, atol=1e-5)
+    results = []
+    for usable in (True, False):
+        if not usable:
+            for module in (aggregate, gat):
+                monkeypatch.setattr(module, "native_usable", lambda x: False)
+        rows = x[ids].requires_grad_()
+        out = ours(rows, sampled)
+        found = torch.autograd.grad(out.square().sum(), [rows, *ours.parameters()])
+        results.append([out.detach(), *found])
+    for mine, other in zip(*results, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -67,8 +67,10 @@ class Gat(Encoder):
         others = sources != targets  # each target attends to itself once, whatever loops there are
         itself = torch.arange(block.targets, device=x.device)
         sources, targets = torch.cat([sources[others], itself]), torch.cat([targets[others], itself])
-        left = linear(x, conv.lin_l.weight, conv.lin_l.bias).view(len(x), self.heads, -1)
-        right = linear(x[: block.targets], conv.lin_r.weight, conv.lin_r.bias).view(block.targets, self.heads, -1)
+        left, right = (
+            unrounded(linear(rows, each.weight, each.bias)).view(len(rows), self.heads, -1)
+            for rows, each in ((x, conv.lin_l), (x[: block.targets], conv.lin_r))
+        )
         messages = left[sources]
         scores = (leaky_relu(messages + right[targets], NEGATIVE_SLOPE) * conv.att).sum(-1)
         most = scores.detach().new_full((block.targets, self.heads), -torch.inf)
