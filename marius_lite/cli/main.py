@@ -140,7 +140,7 @@ def run(arguments: list[str]) -> int:
         with on_standard_error():
             name = next((name for name in COMMANDS if name in arguments[:1]), None)
             called, rest = ("marius-lite", arguments) if name is None else (f"marius-lite {name}", arguments[1:])
-            shown = app(listed=arguments in ([], ["--help"])) if name is None else app_of(name)
+            shown = app(arguments == ["--help"]) if name is None else app_of(name)
             status = shown(args=rest, standalone_mode=False, prog_name=called)
         if status == STOPPED:  # newer versions of typer return this where a command raises KeyboardInterrupt
             return _fail("stopped", STOPPED)

@@ -59,7 +59,7 @@ def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit_of
 
 
 @dataclass(frozen=True)
-class PlacedRows:
+class WalkedRows:
     """What rows that say where a node is say of classes, as shares of right answers (see `graph.hops.Tried`): ``alone``, and
     ``beside`` the features of the node and of its neighbours. ``directions``: along which ends of edges rows were mixed."""
 
@@ -68,7 +68,7 @@ class PlacedRows:
     directions: str
 
 
-def placed_rows(test: LinearTest, features: Floats, lists: WholeLists, directions: str, hops: int) -> PlacedRows | None:
+def walked_rows(test: LinearTest, features: Floats, lists: WholeLists, directions: str, hops: int) -> WalkedRows | None:
     """Try first rows of so many ``hops``. ``features``: (nodes, width); ``lists``: what nodes take from. None where it would take
     too long, or nodes have several classes. Takes 2 KB a node."""
     nodes = len(features)
@@ -79,7 +79,7 @@ def placed_rows(test: LinearTest, features: Floats, lists: WholeLists, direction
     rows = [first, lists.mixed(lists.mixed(first))]
     near = lists.means(features)
     beside = (test.of(*rows, *others) for others in ((features, near), (lists.mixed(lists.mixed(features)),)))
-    return PlacedRows(test.of(*rows), max(beside), directions)
+    return WalkedRows(test.of(*rows), max(beside), directions)
 
 
 def best_doublings(shares: Sequence[float], asked: int) -> int:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import logarithms, sampled
-from marius_lite.graph.first_hops import PlacedRows, placed_rows
+from marius_lite.graph.first_hops import WalkedRows, walked_rows
 from marius_lite.graph.linear_test import FEWER, LinearTest, clear, linear_test, noise
 from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_lists
 
@@ -87,7 +87,7 @@ class Tried:
     several: bool = False
     rare: bool = False
     counted: Shares | None = None
-    placed: PlacedRows | None = None
+    placed: WalkedRows | None = None
     logs: bool = False
     bent_apart: float = 0.0
     bent_mixed: float = 0.0
@@ -237,7 +237,7 @@ def _more_said(found: Tried, test: LinearTest, rows: Floats, lists: WholeLists, 
         found = replace(found, bent_apart=test.of(*apart, hidden=True), bent_mixed=test.of(*mixed, hidden=True))
     if max(found.best, found.bent_apart, found.bent_mixed) >= HARDLY_WRONG:
         return found
-    return replace(found, placed=placed_rows(test, rows, lists.facing(ends), ends, FIRST_HOPS))
+    return replace(found, placed=walked_rows(test, rows, lists.facing(ends), ends, FIRST_HOPS))
 
 
 def _related(test: LinearTest, rows: Floats, lists: WholeLists, relations: int, directions: str) -> float | None:

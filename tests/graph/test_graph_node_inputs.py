@@ -12,7 +12,7 @@ from marius_lite.encode.normalization import normalization
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.feature_sample import logarithms, sampled
-from marius_lite.graph.first_hops import PlacedRows
+from marius_lite.graph.first_hops import WalkedRows
 from marius_lite.graph.hops import Tried
 
 NODES, CLASSES, GROUPS = 1200, 4, 40
@@ -77,10 +77,10 @@ def test_where_features_tell_classes_they_are_taken(stored):
 
 
 def test_by_how_much_places_must_be_better():
-    seen = Tried(0.3, 0.5, (0.4,) * 4, None, 500, placed=PlacedRows(0.8, 0.82, "in"))
+    seen = Tried(0.3, 0.5, (0.4,) * 4, None, 500, placed=WalkedRows(0.8, 0.82, "in"))
     assert seen.better_inputs == "embeddings"
     assert seen.unlike is None
-    assert replace(seen, placed=PlacedRows(0.8, 0.9, "in")).better_inputs == "both"
+    assert replace(seen, placed=WalkedRows(0.8, 0.9, "in")).better_inputs == "both"
     assert replace(seen, bent_mixed=0.78).better_inputs is None
     assert replace(seen, bent_apart=0.7, related=0.79).better_inputs is None
     assert replace(seen, several=True).better_inputs is None
