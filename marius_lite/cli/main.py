@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 import typer
+from typer.core import DEFAULT_MARKUP_MODE
 
 import marius_lite
 from marius_lite.errors import EndedElsewhere, MariusError, UserError
@@ -38,6 +40,8 @@ COMMANDS = (
     "upload",
 )
 TRACEBACK = "MARIUS_LITE_TRACEBACK"
+COMPLETION = "_MARIUS_LITE_COMPLETE"
+"""Set where a shell asks what may follow."""
 STOPPED = 128 + signal.SIGINT
 PYTHONS_ADVICE = "; use sys.set_int_max_str_digits() to increase the limit"  # nobody can follow it on a command line
 COLLECTED_AFTER = 50_000
@@ -46,11 +50,16 @@ MOST_SHOWN = 600  # characters of a message of unknown length, at each end
 
 
 def app(listed: bool = False) -> typer.Typer:
-    """Return the typer app with all commands. ``listed``: only with what each is for, since to read all options takes long."""
+    """Return the typer app with all commands.
+
+    ``listed``: only with what each is for, in plain text. To read all options, and to import what draws boxes, would be half of
+    the time that help takes.
+    """
     cli = typer.Typer(
         name="marius-lite",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
+        rich_markup_mode=None if listed else DEFAULT_MARKUP_MODE,
         help="Train graph embeddings and graph neural networks larger than memory, on one machine.",
     )
     cli.callback()(_root)
@@ -70,7 +79,8 @@ def _add(cli: typer.Typer, name: str, listed: bool = False) -> None:
     """Add the command of the module of its name. ``listed``: without its options, and it does nothing."""
     command = getattr(import_module(f"marius_lite.cli.{name}"), name)
     if listed:
-        cli.command(name, help=command.__doc__)(lambda: None)
+        first, *_ = " ".join(inspect.cleandoc(command.__doc__).split()).partition(". ")
+        cli.command(name, short_help=first.rstrip("."))(lambda: None)
         return
 
     @wraps(command)
@@ -140,8 +150,11 @@ def run(arguments: list[str]) -> int:
         with on_standard_error():
             name = next((name for name in COMMANDS if name in arguments[:1]), None)
             called, rest = ("marius-lite", arguments) if name is None else (f"marius-lite {name}", arguments[1:])
-            shown = app(arguments == ["--help"]) if name is None else app_of(name)
-            status = shown(args=rest, standalone_mode=False, prog_name=called)
+            listed = arguments in ([], ["--help"]) and COMPLETION not in os.environ
+            shown = app(listed) if name is None else app_of(name)
+            status = shown(args=["--help"] if listed else rest, standalone_mode=False, prog_name=called)
+        if listed and not arguments:
+            return 2
         if status == STOPPED:  # newer versions of typer return this where a command raises KeyboardInterrupt
             return _fail("stopped", STOPPED)
         return status if isinstance(status, int) else 0

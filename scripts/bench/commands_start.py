@@ -31,9 +31,10 @@ def main() -> int:
     parser.add_argument("--marius-lite", type=Path, default=Path(sys.executable).parent / "marius-lite")
     a = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = str(a.marius_lite.absolute())
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        found = measured(str(a.marius_lite.resolve()), a.rounds)
+        found = measured(command, a.rounds)
     print("| command | seconds | processor seconds |\n|---|---|---|")
     for command, times in found.items():
         print(

@@ -1,6 +1,7 @@
 """How the command line starts: as a module, one command's code alone, and for a shell that completes a word."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -67,3 +68,14 @@ def test_commands_do_not_load_pandas_and_programs_can(tmp_path):
         "assert pa.array(frame['a']).type == pa.int64() and pa.Table.from_pandas(frame).num_rows == 2\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_help_lists_all_commands_with_what_each_is_for(capfd):
+    for arguments, code in ((["--help"], 0), ([], 2)):
+        assert main.run(arguments) == code
+        told = capfd.readouterr()
+        assert told.err == ""
+        names = [line.split()[0] for line in told.out.split("Commands:")[1].splitlines() if re.match(r"  \w", line)]
+        assert names == list(main.COMMANDS)
+        assert "update       Add edges, with their new nodes and relations, to a dataset" in told.out
+        assert "..." not in told.out.split("Commands:")[1]
