@@ -46,11 +46,11 @@ def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit_of
     if test is None or test.several:
         return None
     lists = whole_lists(dataset, unit_of(dataset)).facing(directions)
-    rows = _walked(np.random.default_rng(0).standard_normal((size.nodes, WIDTH), np.float32), lists, usual)
-    hops, shares = usual, [_share(test, rows, lists)]
+    rows = _drawn(size.nodes, lists, usual)
+    hops, shares = usual, [test.of(*_begun(rows, lists))]
     while 2 * hops <= most and shares[-1] < 1:
         rows, hops = _walked(rows, lists, hops), 2 * hops
-        share = _share(test, rows, lists)
+        share = test.of(*_begun(rows, lists))
         if share < shares[-1]:
             break
         shares.append(share)
@@ -74,9 +74,7 @@ def walked_rows(test: LinearTest, features: Floats, lists: WholeLists, direction
     nodes = len(features)
     if test.several or hops * (len(lists.sources) + 2 * nodes) > MOST_GATHERED:
         return None
-    first = _walked(np.random.default_rng(0).standard_normal((nodes, WIDTH), np.float32), lists, hops)
-    first = _centred(first)
-    rows = [first, lists.mixed(lists.mixed(first))]
+    rows = _begun(_drawn(nodes, lists, hops), lists)
     near = lists.means(features)
     beside = (test.of(*rows, *others) for others in ((features, near), (lists.mixed(lists.mixed(features)),)))
     return WalkedRows(test.of(*rows), max(beside), directions)
@@ -91,6 +89,11 @@ def best_doublings(shares: Sequence[float], asked: int) -> int:
     return best
 
 
+def _drawn(nodes: int, lists: WholeLists, hops: int) -> Floats:
+    """Return rows as they are drawn, after so many hops."""
+    return _walked(np.random.default_rng(0).standard_normal((nodes, WIDTH), np.float32), lists, hops)
+
+
 def _walked(rows: Floats, lists: WholeLists, hops: int) -> Floats:
     """Return rows after more hops: each is the mean of the neighbours' rows, or the node's own where it has none."""
     for _ in range(hops):
@@ -99,15 +102,11 @@ def _walked(rows: Floats, lists: WholeLists, hops: int) -> Floats:
     return rows
 
 
-def _share(test: LinearTest, rows: Floats, lists: WholeLists) -> float:
-    """Return the share of right answers by rows as training begins with them, and what two hops of GCN make of these."""
-    rows = _centred(rows)
-    return test.of(rows, lists.mixed(lists.mixed(rows)))
-
-
-def _centred(rows: Floats) -> Floats:
+def _begun(rows: Floats, lists: WholeLists) -> tuple[Floats, Floats]:
+    """Return rows as training begins with them, and what two hops of GCN make of these."""
     rows = at_length_one(rows)
-    return at_length_one(rows - rows.mean(0))
+    rows = at_length_one(rows - rows.mean(0))
+    return rows, lists.mixed(lists.mixed(rows))
 
 
 def at_length_one(rows: Floats) -> Floats:

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.files import read_numbers
-from marius_lite.storage.chunks import CHUNKS, Chunks
+from marius_lite.storage.chunks import Chunks, chunk_path
 from marius_lite.storage.metadata import describe_array
 
 
 def write_array(path: Path, values: npt.NDArray[Any]) -> None:
     """Write a small array as one uncompressed chunk."""
     describe_array(path, values.dtype, values.shape, values.shape)
-    file = path.joinpath(CHUNKS, *("0" for _ in values.shape))
+    file = chunk_path(path, 0, rows=values.ndim == 2)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(np.ascontiguousarray(values).tobytes())
 

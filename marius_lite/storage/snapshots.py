@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from marius_lite import files
+from marius_lite.storage.metadata import DOCUMENT
 
 UNFINISHED, REPLACED = ".tmp", ".old.tmp"
-DESCRIPTION = "zarr.json"
 
 
 def unfinished(snapshot: Path) -> Path:
@@ -104,7 +104,7 @@ def restore(snapshot: Path, live: Path) -> None:
     for part in sorted(snapshot.iterdir()):
         if part.is_dir():
             link_tree(part, temporary / part.name)
-        elif part.name == DESCRIPTION:
+        elif part.name == DOCUMENT:
             link(part, temporary / part.name)
     files.remove_tree(live)
     files.publish(temporary, live)
