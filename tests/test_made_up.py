@@ -17,7 +17,15 @@ def made_up():
         import made_up as module
 
         yield module
-    for name in ("made_up", "made_up_counts", "made_up_graphs", "made_up_nodes", "made_up_profiles", "made_up_worlds"):
+    for name in (
+        "made_up",
+        "made_up_counts",
+        "made_up_graphs",
+        "made_up_large",
+        "made_up_nodes",
+        "made_up_profiles",
+        "made_up_worlds",
+    ):
         sys.modules.pop(name, None)
 
 

@@ -43,7 +43,8 @@ class GraphShape:
 
     ``classified``: whether nodes have features, labels, splits and in-edge lists. ``featureless``: whether they have all of these
     but features. ``split``: whether edges are split too, not only nodes. ``encoded``: whether an encoder is asked for.
-    ``unlike``: whether linked nodes are hardly more often of one class than by chance.
+    ``unlike``: whether linked nodes are hardly more often of one class than by chance. ``far``: whether more than two hops are
+    taken: layers are then fitted one after another, which needs no neighbourhoods.
     """
 
     nodes: int
@@ -55,6 +56,7 @@ class GraphShape:
     unlike: bool = False
     featureless: bool = False
     split: bool = False
+    far: bool = False
 
     @property
     def task(self) -> str:
@@ -82,7 +84,7 @@ def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
     plain = f"{nodes} with classes, without features"
     relations = f"{shape.relations:,} relations" if shape.relations > 1 else "one relation"
     return [
-        ("gcn", shape.classified and shape.nodes <= FEW_NODES and not shape.unlike, kind),
+        ("gcn", shape.classified and (shape.nodes <= FEW_NODES or shape.far) and not shape.unlike, kind),
         # Sage learns a row of each node by heart, besides those of its neighbours.
         ("gcn", shape.featureless and shape.nodes <= FEW_NODES and not shape.unlike, plain),
         ("sage", True, kind + (", of which neighbours say more apart from the node" if shape.unlike else "")),

@@ -13,7 +13,17 @@ from marius_lite.config.tasks import TASKS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.likeness import likeness
-from marius_lite.graph.node_defaults import UPDATES, by_directions, by_rarity, by_relation, by_weight, more_hops, node_settings
+from marius_lite.graph.node_defaults import (
+    UPDATES,
+    by_directions,
+    by_rarity,
+    by_relation,
+    by_weight,
+    may_take_more_hops,
+    memory_of,
+    more_hops,
+    node_settings,
+)
 from marius_lite.graph.node_inputs import by_degree, by_place, by_tails, may_see_degrees
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
@@ -35,7 +45,9 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
     over, hops = settings(sets), list[str]()
     if file is None:
         counts = may_see_degrees(over)
-        seen = linear_models(dataset, _chosen(over, "directions"), counts) if over.get("task") in (None, presets.NODES) else None
+        memory = memory_of(over)
+        nodes = over.get("task") in (None, presets.NODES)
+        seen = linear_models(dataset, _chosen(over, "directions"), counts, memory) if nodes else None
         file = _preset(dataset, over, seen)
         if seen is not None:
             hops = by_place(over, seen)
@@ -57,7 +69,7 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
 
 def _preset(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None) -> str | None:
     """Return the preset that suits the dataset and what ``over`` chooses. None where that is no task: `load` says so."""
-    shape = shape_of(dataset, encoded=_chosen(over, "encoder") not in (None, "none"), seen=seen)
+    shape = shape_of(dataset, over, seen)
     task = over.get("task", shape.task)
     if task not in list(TASKS):
         return None
@@ -93,9 +105,9 @@ def _decoder(dataset: Dataset, file: Path | str | None, over: Mapping[str, Any])
     return [DECODER + "dot"]
 
 
-def shape_of(dataset: Dataset, encoded: bool = False, seen: Tried | None = None) -> presets.GraphShape:
-    """Return the facts by which a preset is chosen. ``encoded``: whether an encoder is asked for. ``seen``: what linear models
-    say, where they were tried."""
+def shape_of(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None = None) -> presets.GraphShape:
+    """Return the facts by which a preset is chosen. ``over``: what is given. ``seen``: what linear models say, where they were
+    tried."""
     manifest = dataset.manifest
     classified, labelled = _classified(dataset), _labelled(dataset)
     unlike = None if seen is None else seen.unlike
@@ -107,21 +119,23 @@ def shape_of(dataset: Dataset, encoded: bool = False, seen: Tried | None = None)
         edges=manifest.edges["train"],
         relations=manifest.relations,
         classified=classified,
-        encoded=encoded,
+        encoded=_chosen(over, "encoder") not in (None, "none"),
         available_memory=machine.available_memory(),
         unlike=bool(unlike),
         featureless=labelled and not classified,
+        far=seen is not None and may_take_more_hops(over, seen),
         split=len(manifest.edges) > 1,
     )
 
 
-def linear_models(dataset: Dataset, asked: Any = None, counts: bool = False) -> Tried | None:
+def linear_models(dataset: Dataset, asked: Any = None, counts: bool = False, memory: int = 0) -> Tried | None:
     """Try linear models where nodes have features and classes, see `graph.hops`. ``asked``: the given `model.directions`.
-    ``counts``: whether the encoder may be shown how many neighbours a node has."""
+    ``counts``: whether the encoder may be shown how many neighbours a node has. ``memory``: see
+    `graph.hops.tried`."""
     if not _classified(dataset):
         return None
     ends = [asked] if asked in DIRECTIONS else DIRECTIONS[:1] if directions(dataset).undirected else DIRECTIONS
-    return tried(dataset, ends, unit_of, counts)
+    return tried(dataset, ends, unit_of, counts, memory)
 
 
 def _classified(dataset: Dataset) -> bool:

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.linear_test import FEWER, LinearTest, clear, linear_test
-from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_lists
+from marius_lite.graph.graph_sample import GraphSample
+from marius_lite.graph.linear_test import FEWER, clear, linear_test
+from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_lists, whole_width
 
 WIDTH = 128
-"""Numbers of a row that is tried."""
-MOST_GATHERED = 1 << 23
-"""Hops times rows that each of them takes or makes, at most: some ten seconds."""
+"""Numbers of a row that is tried, at most."""
+MOST_GATHERED = 1 << 34
+"""Hops times numbers that each of them takes or makes, at most: some ten seconds."""
 
 
 @dataclass(frozen=True)
@@ -30,23 +31,23 @@ class BetterHops:
     before: float
 
 
-def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit_of: UnitOf) -> BetterHops | None:
+def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit_of: UnitOf, memory: int = 0) -> BetterHops | None:
     """Double the ``usual`` hops, to ``most`` at most, where each doubling makes a fifth of the wrong answers right on average.
 
     More hops are tried as long as they are no worse.
 
-    ``directions``, ``unit_of``: see `graph.hops.tried`. None where the usual ones are best, or nothing can be said: of large
-    graphs, few nodes, or nodes of several classes, see `Tried.several`. Takes 60 bytes an edge and 5 KB a node at most. Raises
-    UserError for a damaged dataset, RunError for a file that cannot be read.
+    ``directions``, ``unit_of``, ``memory``: see `graph.hops.tried`. None where the usual ones are best, or nothing can be said:
+    of large graphs, few nodes, or nodes of several classes, see `Tried.several`. Raises UserError for a damaged dataset, RunError
+    for a file that cannot be read.
     """
-    size = dataset.manifest
+    size, width = dataset.manifest, min(WIDTH, whole_width(dataset, memory))
     rows_a_hop = size.edges["train"] * (1 + (directions == "both")) + 2 * size.nodes
-    most = min(most, MOST_GATHERED // max(1, rows_a_hop))
-    test = linear_test(dataset) if 2 * usual <= most else None
+    most = min(most, MOST_GATHERED // max(1, rows_a_hop * width))
+    test = linear_test(dataset) if 2 * usual <= most and width else None
     if test is None or test.several:
         return None
     lists = whole_lists(dataset, unit_of(dataset)).facing(directions)
-    rows = _drawn(size.nodes, lists, usual)
+    rows = _drawn(size.nodes, width, lists, usual)
     hops, shares = usual, [test.of(*_begun(rows, lists))]
     while 2 * hops <= most and shares[-1] < 1:
         rows, hops = _walked(rows, lists, hops), 2 * hops
@@ -68,13 +69,13 @@ class WalkedRows:
     directions: str
 
 
-def walked_rows(test: LinearTest, features: Floats, lists: WholeLists, directions: str, hops: int) -> WalkedRows | None:
-    """Try first rows of so many ``hops``. ``features``: (nodes, width); ``lists``: what nodes take from. None where it would take
-    too long, or nodes have several classes. Takes 2 KB a node."""
-    nodes = len(features)
-    if test.several or hops * (len(lists.sources) + 2 * nodes) > MOST_GATHERED:
+def walked_rows(sample: GraphSample, features: Floats, directions: str, hops: int) -> WalkedRows | None:
+    """Try first rows of so many ``hops``. ``features``: (nodes, width) of the whole graph. None where nodes are drawn, where it
+    would take too long, or nodes have several classes."""
+    test, lists, nodes, width = sample.test, sample.facing(directions), len(features), min(WIDTH, sample.whole)
+    if not width or test.several or hops * (len(lists.sources) + 2 * nodes) * width > MOST_GATHERED:
         return None
-    rows = _begun(_drawn(nodes, lists, hops), lists)
+    rows = _begun(_drawn(nodes, width, lists, hops), lists)
     near = lists.means(features)
     beside = (test.of(*rows, *others) for others in ((features, near), (lists.mixed(lists.mixed(features)),)))
     return WalkedRows(test.of(*rows), max(beside), directions)
@@ -89,9 +90,9 @@ def best_doublings(shares: Sequence[float], asked: int) -> int:
     return best
 
 
-def _drawn(nodes: int, lists: WholeLists, hops: int) -> Floats:
+def _drawn(nodes: int, width: int, lists: WholeLists, hops: int) -> Floats:
     """Return rows as they are drawn, after so many hops."""
-    return _walked(np.random.default_rng(0).standard_normal((nodes, WIDTH), np.float32), lists, hops)
+    return _walked(np.random.default_rng(0).standard_normal((nodes, width), np.float32), lists, hops)
 
 
 def _walked(rows: Floats, lists: WholeLists, hops: int) -> Floats:

@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.feature_sample import logarithms, sampled
+from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.first_hops import WalkedRows, walked_rows
-from marius_lite.graph.linear_test import FEWER, LinearTest, clear, linear_test, noise
-from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_lists
+from marius_lite.graph.graph_sample import GraphSample, graph_sample
+from marius_lite.graph.linear_test import FEWER, LinearTest, clear, noise
+from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists
 
-WIDTH = 256
-"""The most columns of features; wider ones become so many of their principal components."""
 HOPS, MOST_HOPS = 4, 12
 """Hops that are tried, and where more than two are clearly better."""
 SURELY = 2.0
@@ -184,22 +183,24 @@ class Tried:
         return self.related is not None and self._clear(self.related, self.best)
 
 
-def tried(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda _: None, counts: bool = True) -> Tried | None:
+def tried(
+    dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda _: None, counts: bool = True, memory: int = 0
+) -> Tried | None:
     """Try them. ``directions``: values of `model.directions` that are tried, the usual one first. ``unit_of``: returns the weight
     of an edge that counts as one, None where all count alike; it is asked where something is tried. None where the graph is too
     large, or there are too few training and validation nodes. ``counts``: whether the number of a node's neighbours may be shown.
 
-    Takes 60 bytes an edge and 6 KB a node at most. Raises UserError for a damaged dataset, RunError for a file that cannot be
-    read.
+    ``memory``: bytes, of which a part may be taken to look at a larger graph as a whole, see `whole_width`. Of graphs that are
+    larger still some nodes are looked at, with some of their neighbours of two hops. Takes 300 MB at least. Raises UserError for
+    a damaged dataset, RunError for a file that cannot be read.
     """
-    test = None if dataset.features is None else linear_test(dataset)
-    if test is None:
+    sample = graph_sample(dataset, directions, unit_of, memory)
+    if sample is None:
         return None
-    unit = unit_of(dataset)
-    lists = whole_lists(dataset, unit)
-    (rows, logs), count = _best_rows(dataset, test, lists), test.asked
+    test, count = sample.test, sample.test.asked
+    rows, logs = _best_rows(dataset, sample)
     own = test.of(rows)
-    by_ends = {ends: _shares(test, rows, lists.facing(ends)) for ends in directions}
+    by_ends = {ends: _shares(sample, rows, sample.facing(ends)) for ends in directions}
     seen = counts and not test.several
     best = {ends: max(own, each.apart, *each.mixed, each.best_counted if seen else 0) for ends, each in by_ends.items()}
     usual, most = directions[0], max(reversed(directions), key=lambda ends: best[ends])
@@ -207,40 +208,43 @@ def tried(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda 
     one_way, shares = best[usual] if chosen != usual else None, by_ends[chosen]
     found = Tried(own, shares.apart, shares.mixed, None, count, directions=chosen, one_way=one_way)
     found = replace(found, several=test.several, rare=test.rare, counted=shares if counts else None, logs=logs)
-    if unit:
-        alike = _shares(test, rows, whole_lists(dataset).facing(chosen))
+    if sample.unit:
+        alike = _shares(sample, rows, sample.alike(chosen))
         found = replace(found, unweighted=max(own, alike.apart, *alike.mixed))
-    found = _more_said(found, test, rows, lists, directions[-1])
+    found = _more_said(found, sample, rows, directions[-1])
     for ends in dict.fromkeys([chosen, *directions[-1:]]):
-        share = _related(test, rows, lists, dataset.manifest.relations, ends)
+        share = _related(sample, rows, dataset.manifest.relations, ends)
         if share is not None and (found.related is None or clear(share, found.related, count)):
             found = replace(found, related=share, related_directions=ends)
-    return replace(found, mixed=_mixed(test, rows, lists.facing(chosen), MOST_HOPS)) if found.hops > 2 else found
+    if found.hops == 2 or not sample.whole:
+        return found
+    return replace(found, mixed=_mixed(test, rows, sample.facing(chosen), MOST_HOPS))
 
 
-def _best_rows(dataset: Dataset, test: LinearTest, lists: WholeLists) -> tuple[Floats, bool]:
+def _best_rows(dataset: Dataset, sample: GraphSample) -> tuple[Floats, bool]:
     """Return the features, or the logarithms of columns with long tails where these are clearly better; and whether they are."""
     assert dataset.features is not None
-    rows, sample = _rows(dataset), sampled(dataset.features)
-    if not sample.tailed:
+    rows, found, test = sample.rows(None), sampled(dataset.features), sample.test
+    if not found.tailed:
         return rows, False
-    logs = _rows(dataset, sample.units)
+    logs, lists = sample.rows(found.units), sample.facing("in")
     better = clear(test.of(logs, lists.means(logs)), test.of(rows, lists.means(rows)), test.asked)
     return (logs if better else rows), better
 
 
-def _more_said(found: Tried, test: LinearTest, rows: Floats, lists: WholeLists, ends: str) -> Tried:
+def _more_said(found: Tried, sample: GraphSample, rows: Floats, ends: str) -> Tried:
     """Add what random units say, and, where features leave more than a few wrong, first rows along ``ends``."""
+    test = sample.test
     if not test.several:
-        near = lists.facing(found.directions)
+        near = sample.facing(found.directions)
         apart, mixed = ((rows, near.means(rows)), (near.mixed(near.mixed(rows)),))
         found = replace(found, bent_apart=test.of(*apart, hidden=True), bent_mixed=test.of(*mixed, hidden=True))
     if max(found.best, found.bent_apart, found.bent_mixed) >= HARDLY_WRONG:
         return found
-    return replace(found, placed=walked_rows(test, rows, lists.facing(ends), ends, FIRST_HOPS))
+    return replace(found, placed=walked_rows(sample, rows, ends, FIRST_HOPS))
 
 
-def _related(test: LinearTest, rows: Floats, lists: WholeLists, relations: int, directions: str) -> float | None:
+def _related(sample: GraphSample, rows: Floats, relations: int, directions: str) -> float | None:
     """Return the share of right answers by nodes and, apart from them, their neighbours of each relation and at either end.
 
     None where all are alike, or there are too many.
@@ -248,15 +252,17 @@ def _related(test: LinearTest, rows: Floats, lists: WholeLists, relations: int, 
     ends = ("in", "out") if directions == "both" else (directions,)
     if not 1 < relations * len(ends) <= (MOST_COLUMNS / rows.shape[1] - 1) / 2:
         return None
-    each = [lists.of_relation(r).facing(end) for end in ends for r in range(relations)]
+    test, by_ends = sample.test, [sample.alike(end) for end in ends]
+    each = [lists.of_relation(r) for lists in by_ends for r in range(relations)]
     near = [of_one.means(rows) for of_one in each]
     return max(test.of(rows, *near), test.of(rows, *near, *(of_one.means(part) for of_one, part in zip(each, near))))
 
 
-def _shares(test: LinearTest, rows: Floats, lists: WholeLists) -> Shares:
+def _shares(sample: GraphSample, rows: Floats, lists: WholeLists) -> Shares:
     """Try nodes apart from their neighbours, mixed with them by hops, and beside the number of their neighbours."""
-    degrees, by_ranks = lists.counts(), test.several
-    seen = np.log((1 + degrees) / (1 + degrees.mean())).astype(np.float32)[:, None]
+    test, degrees = sample.test, lists.counts()
+    mean, by_ranks = float(degrees[sample.usual].mean()), test.several
+    seen = np.log((1 + degrees) / (1 + mean)).astype(np.float32)[:, None]
     beside = np.concatenate([seen, seen**2], 1)
 
     def of(*parts: Floats) -> npt.NDArray[np.float64]:
@@ -269,7 +275,7 @@ def _shares(test: LinearTest, rows: Floats, lists: WholeLists) -> Shares:
     apart, plain, counted = np.maximum(of(rows, near), of(rows, near, lists.means(near))).tolist()
     del near
     _, plain_mixed, counted_mixed = of(lists.mixed(lists.mixed(rows))).tolist()
-    mixed, mean = _mixed(test, rows, lists, HOPS), float(degrees.mean())
+    mixed = _mixed(test, rows, lists, HOPS if sample.whole else 2)
     return Shares(apart, mixed, max(plain, plain_mixed), counted, counted_mixed, mean)
 
 
@@ -280,27 +286,3 @@ def _mixed(test: LinearTest, rows: Floats, lists: WholeLists, hops: int) -> tupl
         rows = lists.mixed(rows)
         shares.append(test.of(rows))
     return tuple(shares)
-
-
-def _rows(dataset: Dataset, units: Floats | None = None) -> Floats:
-    """Return the features, or their principal components where they are wide: float32 (nodes, WIDTH at most).
-
-    ``units``: of columns whose `logarithms` are taken.
-    """
-    features = dataset.features
-    assert features is not None
-    partitions = range(dataset.partitioning.partitions)
-
-    def read(k: int) -> Floats:
-        return features.values(k) if units is None else logarithms(features.values(k), units)
-
-    if features.width <= WIDTH:
-        return np.concatenate([read(k) for k in partitions])
-    # One step of subspace iteration (Halko, Martinsson, Tropp 2011).
-    chance = np.random.default_rng(0).normal(size=(features.width, WIDTH)).astype(np.float32)
-    found = np.zeros_like(chance)
-    for k in partitions:
-        values = read(k)
-        found += values.T @ (values @ chance)
-    basis = np.linalg.qr(found)[0]
-    return np.concatenate([read(k) @ basis for k in partitions])

@@ -13,8 +13,8 @@ from marius_lite.graph.node_columns import Labels
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
-MOST_NODES, MOST_EDGES, MOST_CLASSES = 50_000, 4_000_000, 1_000
-"""Of larger graphs nothing is tried: it would take over 300 MB, or longer than some epochs."""
+MOST_CLASSES = 1_000
+"""Classes that are tried, at most."""
 MOST_ROWS = 8_000
 """Training and validation nodes that are looked at."""
 FEWEST = 20
@@ -43,8 +43,12 @@ class LinearTest:
     """
 
     def __init__(self, train: Ints, valid: Ints, known: Floats, asked: Floats):
-        self._train, self._valid, self._known, self._asked = train, valid, known, asked
+        self.train, self.valid, self._known, self._asked = train, valid, known, asked
         self.rare = not self.several and 1 > float(known.mean(0).max()) > RARE and 0 < self._of_rare() < len(asked)
+
+    def placed(self, nodes: Ints) -> LinearTest:
+        """Return the same test for columns that have a row for each of ``nodes``, ascending, and not for each of the graph's."""
+        return LinearTest(np.searchsorted(nodes, self.train), np.searchsorted(nodes, self.valid), self._known, self._asked)
 
     @property
     def several(self) -> bool:
@@ -66,7 +70,7 @@ class LinearTest:
         ``hidden``: with random units beside them, which tell thresholds and what several columns say together (extreme learning
         machines: Huang, Zhu, Siew, 2006).
         """
-        rows = [np.concatenate([part[nodes] for part in parts], 1) for nodes in (self._train, self._valid)]
+        rows = [np.concatenate([part[nodes] for part in parts], 1) for nodes in (self.train, self.valid)]
         trained, asked = _standardised(*rows)
         if hidden:
             units = _standardised(*_units(trained, asked))
@@ -107,22 +111,17 @@ def _units(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:
     return first, second
 
 
-def linear_test(dataset: Dataset) -> LinearTest | None:
-    """Return the test of a dataset's training and validation nodes. None where the graph is too large, or these are too few.
+def linear_test(dataset: Dataset, most: int = MOST_ROWS) -> LinearTest | None:
+    """Return the test of a dataset's training and validation nodes, ``most`` of each. None where these are too few.
 
     Raises UserError for a damaged dataset, RunError for a file that cannot be read.
     """
-    labels, splits = dataset.labels, dataset.node_splits
-    size, counts = dataset.manifest, dataset.node_counts
+    labels, splits, counts = dataset.labels, dataset.node_splits, dataset.node_counts
     if labels is None or splits is None or dataset.adjacency is None or labels.classes > MOST_CLASSES:
         return None
-    if (
-        size.nodes > MOST_NODES
-        or size.edges["train"] > MOST_EDGES
-        or min(counts.get(name, 0) for name in ("train", "valid")) < FEWEST
-    ):
+    if min(counts.get(name, 0) for name in ("train", "valid")) < FEWEST:
         return None
-    train, valid = (_thinned(splits.nodes(name)) for name in ("train", "valid"))
+    train, valid = (_thinned(splits.nodes(name), most) for name in ("train", "valid"))
     return LinearTest(train, valid, _classes(dataset, train), _classes(dataset, valid))
 
 
@@ -143,8 +142,8 @@ def clear(more: float, less: float, asked: int) -> bool:
     return more - less > max(noise(more, less, asked), min(LEAST, FEWER * (1 - less)))
 
 
-def _thinned(nodes: Ints) -> Ints:
-    return nodes[:: -(-len(nodes) // MOST_ROWS)]
+def _thinned(nodes: Ints, most: int) -> Ints:
+    return nodes[:: -(-len(nodes) // most)]
 
 
 def _classes(dataset: Dataset, nodes: Ints) -> Floats:

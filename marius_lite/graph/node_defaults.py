@@ -8,6 +8,7 @@ from typing import Any
 
 from marius_lite.config import presets
 from marius_lite.config.inputs import FIRST_HOPS
+from marius_lite.config.machine import available_memory
 from marius_lite.config.model_sections import MOST_FIRST_HOPS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import CODES, FeatureSample, sampled
@@ -19,6 +20,7 @@ from marius_lite.graph.linear_test import RARE
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
+from marius_lite.sizes import parse_bytes
 
 UPDATES = {"gcn": 500, "sage": 1000}
 """The presets that are changed, and the steps of the optimizer that a run with them may take at least, where validation does not
@@ -66,6 +68,15 @@ def _say_few(dataset: Dataset, name: str) -> None:
         )
 
 
+def may_take_more_hops(over: Mapping[str, Any], seen: Tried) -> bool:
+    """Return whether more than two hops are clearly better, and what is given fits them."""
+    model = section(over, "model")
+    own = {"dropout", "normalize_features", "directions", "degree_unit"}.issuperset(model) and not model.get("degree_unit")
+    own = own and "method" not in section(over, "training")
+    fits = own and "sampling" not in over and "scale" not in over and not seen.several
+    return fits and seen.hops > 2 and not seen.better_counted
+
+
 def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return settings for more than two hops, where linear models are clearly better with them. Hops have no weights then (SGC).
 
@@ -74,11 +85,7 @@ def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried)
     nothing is learned for as long. Nothing is returned where what is given might not fit them, and where nodes have several
     classes (see `Tried.several`).
     """
-    model = section(over, "model")
-    own = {"dropout", "normalize_features", "directions", "degree_unit"}.issuperset(model) and not model.get("degree_unit")
-    own = own and "method" not in section(over, "training")
-    fits = own and "sampling" not in over and "scale" not in over and not seen.several
-    if file != presets.PREFIX + "gcn" or seen.hops == 2 or seen.better_counted or not fits:
+    if file != presets.PREFIX + "gcn" or not may_take_more_hops(over, seen):
         return []
     far, near = seen.mixed[seen.hops - 1], seen.mixed[1]
     dropout = [] if "dropout" in section(over, "model") else ["model.dropout=0"]
@@ -172,7 +179,7 @@ def _first_hops(dataset: Dataset, name: str, over: Mapping[str, Any], directions
     if unit != "auto" and not (isinstance(unit, int | float) and unit >= 0):
         return []  # `load` says what is wrong with it
     find_unit = unit_of if unit == "auto" else lambda _: unit or None
-    found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, directions, find_unit)
+    found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, directions, find_unit, memory_of(over))
     if found is None:
         return []
     log.info(
@@ -185,6 +192,14 @@ def _first_hops(dataset: Dataset, name: str, over: Mapping[str, Any], directions
 def _shown(dataset: Dataset, over: Mapping[str, Any]) -> Features | None:
     """Return the features that an encoder sees."""
     return None if section(over, "model").get("inputs") == "embeddings" else dataset.features
+
+
+def memory_of(over: Mapping[str, Any]) -> int:
+    """Return the bytes of `storage.memory` as given, or those that are free. What is no size is for `load` to tell."""
+    try:
+        return parse_bytes(section(over, "storage")["memory"])
+    except (KeyError, ValueError):
+        return available_memory()
 
 
 def section(over: Mapping[str, Any], name: str) -> Mapping[str, Any]:

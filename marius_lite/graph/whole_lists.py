@@ -1,34 +1,43 @@
-"""The in-edge lists of a graph that is small enough to be looked at as a whole, and what a hop over them makes of rows."""
+"""Lists of neighbours in memory, of a graph that is small enough or of a part of one, and what a hop over them makes of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite._native import neighbour_sum
 from marius_lite.graph.adjacency import as_factors, sums_by_list
 from marius_lite.graph.dataset import Dataset
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
+MOST_NODES, MOST_EDGES = 50_000, 4_000_000
+"""Graphs that may be looked at as a whole wherever there is memory for anything."""
+WIDTHS = (256, 128, 64, 32)
+"""Columns that rows may have: of larger graphs fewer."""
+SHARE = 0.25
+"""The share of the memory that may be taken."""
+MOST_MOVED = 1 << 31
+"""Edges times columns, at most. A hop then takes a second or two."""
 UnitOf = Callable[[Dataset], float | None]
 """Finds the weight of an edge that counts as one neighbour; None: all count alike."""
-AT_ONCE = 100_000
-"""Edges whose sources' rows are gathered at a time."""
 
 
 @dataclass(frozen=True)
 class WholeLists:
-    """In-edges: those of node t come from sources[indptr[t]:indptr[t + 1]]. ``rel``: their relations, where there are several.
-    ``factors``: what each counts; None where all count alike."""
+    """In-edges: those of node t come from sources[indptr[t]:indptr[t + 1]], int32. ``rel``: their relations, where there are
+    several. ``factors``: what each counts; None where all count alike. ``degrees``: what the edges of each node count together,
+    where the lists do not have all of them; None: as many as they have."""
 
     indptr: Ints
-    sources: npt.NDArray[Any]
+    sources: npt.NDArray[np.int32]
     rel: npt.NDArray[Any] | None = None
     factors: Floats | None = None
+    degrees: npt.NDArray[np.float64] | None = None
 
     def of_relation(self, relation: int) -> WholeLists:
         """Return the lists with the edges of one relation alone, which all count alike."""
@@ -39,57 +48,52 @@ class WholeLists:
         return WholeLists(before[self.indptr], self.sources[kept])
 
     def facing(self, directions: str) -> WholeLists:
-        """Return the lists of what edges come from (in), of what they lead to (out), or of both, without relations."""
+        """Return the lists of what edges come from (in), of what they lead to (out), or of both. The lists have all edges."""
         if directions == "in":
             return self
         nodes, both = len(self.indptr) - 1, directions == "both"
-        targets = np.repeat(np.arange(nodes, dtype=self.sources.dtype), np.diff(self.indptr))
+        targets = np.repeat(np.arange(nodes, dtype=np.int32), np.diff(self.indptr))
         ends, others = (
             (np.concatenate(pair) if both else pair[0]) for pair in ((self.sources, targets), (targets, self.sources))
         )
         order = np.argsort(ends, kind="stable")
         counts = np.bincount(ends, minlength=nodes)
-        factors = None if self.factors is None else np.tile(self.factors, 1 + both)[order]
-        return WholeLists(np.concatenate([[0], np.cumsum(counts)]), others[order], factors=factors)
+        rel, factors = (None if each is None else np.tile(each, 1 + both)[order] for each in (self.rel, self.factors))
+        return WholeLists(np.concatenate([[0], np.cumsum(counts)]), others[order], rel, factors)
 
     def means(self, rows: Floats) -> Floats:
-        out: Floats = np.zeros_like(rows)
-        for low, high, sums in self._sums(rows):
-            out[low:high] = sums
+        """Return the mean of the neighbours' rows for each node; 0 where it has none."""
         counts = self.counts()
-        out /= np.where(counts > 0, counts, 1).astype(np.float32)[:, None]
-        return out
+        return self._sums(rows) / np.where(counts > 0, counts, 1).astype(np.float32)[:, None]
 
     def counts(self) -> npt.NDArray[Any]:
         """Return what the edges of each node count together."""
+        if self.degrees is not None:
+            return self.degrees
         return np.diff(self.indptr) if self.factors is None else sums_by_list(self.indptr, self.factors)
 
     def mixed(self, rows: Floats) -> Floats:
         """Return the rows after a hop of GCN: each node has an edge to itself, edges weigh by the degrees of both ends."""
         roots: Floats = (1 / np.sqrt(self.counts() + 1)).astype(np.float32)[:, None]
-        rows = rows * roots
-        for low, high, sums in self._sums(rows.copy()):
-            rows[low:high] += sums
-        rows *= roots
-        return rows
+        out = self._sums(rows * roots, own=np.ones(len(rows), np.float32))
+        out *= roots
+        return out
 
-    def _sums(self, rows: Floats) -> Iterator[tuple[int, int, Floats]]:
-        """Yield (first node, node after the last, sums of the rows of their neighbours)."""
-        low, nodes = 0, len(self.indptr) - 1
-        while low < nodes:
-            most = int(np.searchsorted(self.indptr, self.indptr[low] + AT_ONCE, side="right")) - 1
-            high = min(nodes, max(low + 1, most))
-            bounds = self.indptr[low : high + 1] - self.indptr[low]
-            sums = np.zeros((high - low, rows.shape[1]), np.float32)
-            linked = np.diff(bounds) > 0
-            if linked.any():
-                edges = slice(self.indptr[low], self.indptr[high])
-                gathered = rows[self.sources[edges]]
-                if self.factors is not None:
-                    gathered *= self.factors[edges, None]
-                sums[linked] = np.add.reduceat(gathered, bounds[:-1][linked], axis=0)
-            yield low, high, sums
-            low = high
+    def _sums(self, rows: Floats, own: Floats | None = None) -> Floats:
+        """Return the sum of the neighbours' rows for each node, and of ``own`` times its own."""
+        out = np.empty_like(rows)
+        neighbour_sum(rows, self.indptr, self.sources, out, self.factors, own=own)
+        return out
+
+
+def whole_width(dataset: Dataset, memory: int) -> int:
+    """Return how many columns, of WIDTHS, rows of a graph may have that is looked at as a whole, in a part of the ``memory``: 60
+    bytes an edge and 24 a number. 0: the graph is too large."""
+    nodes, edges = dataset.manifest.nodes, dataset.manifest.edges["train"]
+    if nodes <= MOST_NODES and edges <= MOST_EDGES:
+        return WIDTHS[0]
+    fits = (w for w in WIDTHS if 60 * edges + 24 * w * nodes <= SHARE * memory and edges * w <= MOST_MOVED)
+    return next(fits, 0)
 
 
 def whole_lists(dataset: Dataset, unit: float | None = None) -> WholeLists:
@@ -100,4 +104,4 @@ def whole_lists(dataset: Dataset, unit: float | None = None) -> WholeLists:
     rel = None if parts[0].rel is None else np.concatenate([part.rel for part in parts if part.rel is not None])
     weights = [part.weights for part in parts if part.weights is not None]
     factors = as_factors(np.concatenate(weights), unit) if unit else None
-    return WholeLists(indptr, np.concatenate([part.sources for part in parts]), rel, factors)
+    return WholeLists(indptr, np.concatenate([part.sources.astype(np.int32) for part in parts]), rel, factors)

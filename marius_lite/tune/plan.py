@@ -104,7 +104,7 @@ def make_plan(dataset: Dataset, options: TuneOptions) -> SearchPlan:
         )
     file = options.file
     if file is None:
-        file = presets.PREFIX + presets.suitable(shape_of(dataset, seen=linear_models(dataset)))[0]
+        file = presets.PREFIX + presets.suitable(shape_of(dataset, {}, linear_models(dataset)))[0]
     base = config_for(dataset, file, options.sets)
     if base.evaluation.split not in ("auto", "valid"):
         raise UserError(

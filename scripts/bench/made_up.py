@@ -3,8 +3,8 @@
     python scripts/bench/made_up.py [--graphs weak,social] [--seeds 0,1,2] [--recipes "default;4 resident"] [--peers yes|no]
                                     [--work FOLDER] [--table FILE]
 
-Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py`, `made_up_nodes.py`, `made_up_classes.py` or
-`made_up_profiles.py`, a recipe and the test figure by seed: filtered MRR, accuracy, micro F1 or (of a rare class) ROC AUC, and
+Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py`, `made_up_nodes.py`, `made_up_classes.py`, `made_up_profiles.py`
+or `made_up_large.py`, a recipe and the test figure by seed: filtered MRR, accuracy, micro F1 or (of a rare class) ROC AUC, and
 the epochs. Recipes are what a user types.
 Peers are written in plain PyTorch and PyTorch Geometric, and look at everything at once. `oracle` knows how the graph was made,
 `popularity` ranks by counts of training edges. `made_up_counts.py` counts more; its figures are of 1,200 test edges.
@@ -28,6 +28,7 @@ from made_up_classes import CLASSES
 from made_up_counts import counters
 from made_up_graphs import LINKS as GRAPHS
 from made_up_graphs import Links
+from made_up_large import LARGE
 from made_up_nodes import NODES as FEATURED
 from made_up_nodes import Nodes
 from made_up_profiles import PROFILES
@@ -38,7 +39,7 @@ from marius_lite.cli.main import run
 
 Array = npt.NDArray[Any]
 LINKS: dict[str, Callable[[int], Links]] = {**GRAPHS, **WORLDS}
-NODES: dict[str, Callable[[int], Nodes]] = {**FEATURED, **CLASSES, **PROFILES}
+NODES: dict[str, Callable[[int], Nodes]] = {**FEATURED, **CLASSES, **PROFILES, **LARGE}
 COUNTED = 1200
 ONE = ["--set", "training.threads=1"]
 QUARTER = ["--set", "storage.capacity=4"]
@@ -307,7 +308,7 @@ def rows_of(name: str, seed: int, recipes: list[str], peers: bool, folder: Path)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", default=",".join([*LINKS, *NODES]))
+    parser.add_argument("--graphs", default=",".join(name for name in [*LINKS, *NODES] if name not in LARGE))
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--recipes", default="default;4 resident", help="separated by ;")
     parser.add_argument("--peers", default="yes", choices=["yes", "no"])

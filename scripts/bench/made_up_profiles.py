@@ -9,9 +9,9 @@ import numpy as np
 from made_up_nodes import Nodes, classed, mean_of_neighbours
 
 
-def profiles(seed: int) -> Nodes:
+def profiles(seed: int, nodes: int = 5000) -> Nodes:
     """Customers whose age, sex and ten other numbers say next to nothing; who knows whom says what they buy."""
-    graph, rng = classed(seed, nodes=5000, same=0.6, signal=0.0), np.random.default_rng(seed + 10)
+    graph, rng = classed(seed, nodes=nodes, same=0.6, signal=0.0), np.random.default_rng(seed + 10)
     x = rng.normal(size=(len(graph.y), 12))
     x[:, 0] += 0.15 * graph.y
     x[:, 1], x[:, 2] = rng.integers(18, 80, len(x)), rng.integers(2, size=len(x))

@@ -105,7 +105,7 @@ def test_nodes_of_several_classes_say_too_little(stored):
     assert first_hops(stored(edges, several, "--undirected", "--overwrite"), 8, 256, "in", lambda _: None) is None
 
 
-@pytest.mark.parametrize(("gathered", "most"), [(0, FIRST_HOPS), ((1160 * 2 + 1200 * 2) * 32, 32)])
+@pytest.mark.parametrize(("gathered", "most"), [(0, FIRST_HOPS), ((1160 * 2 + 1200 * 2) * module.WIDTH * 32, 32)])
 def test_no_more_are_tried_than_take_seconds(stored, monkeypatch, gathered, most):
     monkeypatch.setattr(module, "MOST_GATHERED", gathered)
     found = first_hops(stored(*paths(), "--undirected"), FIRST_HOPS, MOST_FIRST_HOPS, "in", lambda _: None)

@@ -134,25 +134,24 @@ def test_the_ends_of_edges_have_weights_of_their_own_where_that_says_more(made):
     assert (config.model.encoder, config.model.directions) == ("rgcn", "both")
 
 
-def test_neither_partitions_nor_pieces_change_what_is_seen(made, monkeypatch):
+def test_partitions_change_nothing_that_is_seen(made):
     dataset = made(0.5, [0])
     seen = tried(dataset, directions=["in"])
-    monkeypatch.setattr(whole_lists, "AT_ONCE", 7)
-    for other in (tried(made(0.5, [0], partitions=1), directions=["in"]), tried(dataset, directions=["in"])):
-        assert np.allclose([other.own, other.apart, *other.mixed], [seen.own, seen.apart, *seen.mixed], atol=0.02)
+    other = tried(made(0.5, [0], partitions=1), directions=["in"])
+    assert np.allclose([other.own, other.apart, *other.mixed], [seen.own, seen.apart, *seen.mixed], atol=0.02)
 
 
 def test_wide_features_become_principal_components(made, monkeypatch):
     dataset = made(2.0, [0])
     whole = tried(dataset, directions=["in"])
-    monkeypatch.setattr(module, "WIDTH", 8)
+    monkeypatch.setattr(whole_lists, "WIDTHS", (8,))
     fewer = tried(dataset, directions=["in"])
     assert fewer.own > 0.7 * whole.own
     assert fewer.mixed[1] > 0.9
 
 
-@pytest.mark.parametrize(("name", "value"), [("MOST_NODES", 10), ("MOST_EDGES", 10), ("MOST_CLASSES", 3), ("FEWEST", 201)])
-def test_of_large_graphs_and_few_nodes_nothing_is_tried(made, monkeypatch, name, value):
+@pytest.mark.parametrize(("name", "value"), [("MOST_CLASSES", 3), ("FEWEST", 201)])
+def test_of_many_classes_and_few_nodes_nothing_is_tried(made, monkeypatch, name, value):
     monkeypatch.setattr(linear_test, name, value)
     assert tried(made(1.0, [0]), directions=["in"]) is None
 
