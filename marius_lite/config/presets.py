@@ -27,7 +27,7 @@ LINKS, NODES = "link_prediction", "node_classification"
 FULL_SCORES = 10**10
 """The most edges times nodes for a preset that scores every edge with every node. Two cores then take minutes for an epoch."""
 FEW_NODES = 50_000
-"""The most nodes for a preset that takes full neighbourhoods."""
+"""The most nodes for a preset that takes full neighbourhoods, as it is."""
 FEW_EDGES = 1_000_000
 """The most training edges for a preset of small batches. With more of them, large ones are steps enough."""
 ALIKE = 0.1
@@ -44,7 +44,8 @@ class GraphShape:
     ``classified``: whether nodes have features, labels, splits and in-edge lists. ``featureless``: whether they have all of these
     but features. ``split``: whether edges are split too, not only nodes. ``encoded``: whether an encoder is asked for.
     ``unlike``: whether linked nodes are hardly more often of one class than by chance. ``far``: whether more than two hops are
-    taken: layers are then fitted one after another, which needs no neighbourhoods.
+    taken: layers are then fitted one after another, which needs no neighbourhoods. ``placed``: whether nodes with features have
+    learned rows all the same.
     """
 
     nodes: int
@@ -57,6 +58,7 @@ class GraphShape:
     featureless: bool = False
     split: bool = False
     far: bool = False
+    placed: bool = False
 
     @property
     def task(self) -> str:
@@ -84,9 +86,9 @@ def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
     plain = f"{nodes} with classes, without features"
     relations = f"{shape.relations:,} relations" if shape.relations > 1 else "one relation"
     return [
-        ("gcn", shape.classified and (shape.nodes <= FEW_NODES or shape.far) and not shape.unlike, kind),
+        ("gcn", shape.classified and (shape.nodes <= FEW_NODES or shape.far or shape.placed) and not shape.unlike, kind),
         # Sage learns a row of each node by heart, besides those of its neighbours.
-        ("gcn", shape.featureless and shape.nodes <= FEW_NODES and not shape.unlike, plain),
+        ("gcn", shape.featureless and not shape.unlike, plain),
         ("sage", True, kind + (", of which neighbours say more apart from the node" if shape.unlike else "")),
         # The others are for learned rows alone: with kg's and kg-small's settings GraphSAGE learned next to nothing of links.
         ("encoder", shape.encoded and shape.edges <= FEW_EDGES, f"{relations}; {nodes}, links through an encoder"),

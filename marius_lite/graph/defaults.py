@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from marius_lite.graph.node_defaults import (
     memory_of,
     more_hops,
     node_settings,
+    some_neighbours,
 )
 from marius_lite.graph.node_inputs import by_degree, by_place, by_tails, may_see_degrees
 from marius_lite.graph.symmetry import DIRECTIONS, directions
@@ -30,6 +32,8 @@ from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
 
 DECODER = "model.decoder="
+MOST_KNOWN = 10_000_000
+"""Nodes of which `likeness` asks who is of which class, at most."""
 FOR_NODES = [presets.PREFIX + name for name in UPDATES]
 PLAIN_LINKS = [presets.PREFIX + name for name in ("social", "kg-large")]
 """The presets for graphs of one relation."""
@@ -48,15 +52,16 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
         memory = memory_of(over)
         nodes = over.get("task") in (None, presets.NODES)
         seen = linear_models(dataset, _chosen(over, "directions"), counts, memory) if nodes else None
-        file = _preset(dataset, over, seen)
+        hops = by_place(over, seen) if seen is not None else []
+        file = _preset(dataset, over, seen, placed=bool(hops))
         if seen is not None:
-            hops = by_place(over, seen)
             if not hops:
                 hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
                 hops += [*by_weight(over, seen), *by_degree(over, seen, hops)]
             hops += by_rarity(over, seen)
         if str(file) in FOR_NODES:
             hops += by_tails(dataset, over, seen, hops)
+            hops += some_neighbours(dataset, str(file), presets.merged(over, settings(hops)))
     others = node_settings(dataset, str(file), presets.merged(over, settings(hops)))
     config = load(file, [*_decoder(dataset, file, over), *others, *hops, *sets])
     if str(file) == WITHOUT_BIASES and dataset.manifest.relations <= 1 and not config.model.biases:
@@ -67,9 +72,12 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
     return config
 
 
-def _preset(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None) -> str | None:
-    """Return the preset that suits the dataset and what ``over`` chooses. None where that is no task: `load` says so."""
-    shape = shape_of(dataset, over, seen)
+def _preset(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, placed: bool) -> str | None:
+    """Return the preset that suits the dataset and what ``over`` chooses. None where that is no task: `load` says so.
+
+    ``placed``: whether nodes with features have learned rows.
+    """
+    shape = replace(shape_of(dataset, over, seen), placed=placed)
     task = over.get("task", shape.task)
     if task not in list(TASKS):
         return None
@@ -111,7 +119,7 @@ def shape_of(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None = Non
     manifest = dataset.manifest
     classified, labelled = _classified(dataset), _labelled(dataset)
     unlike = None if seen is None else seen.unlike
-    if unlike is None and labelled and manifest.nodes <= presets.FEW_NODES:
+    if unlike is None and labelled and manifest.nodes <= (presets.FEW_NODES if classified else MOST_KNOWN):
         alike = likeness(dataset)
         unlike = alike is not None and alike < presets.ALIKE
     return presets.GraphShape(

@@ -30,6 +30,8 @@ FEW_OF_CLASS = 20
 PATIENCE = 20
 """Evaluations without a better one after which sgc stops: rows shrink with each hop, so that it learns slowly at first, and its
 epochs cost little."""
+SOME = [15, 10]
+"""How many neighbours gcn takes of a node, and of these, in graphs of more than `presets.FEW_NODES`."""
 SHOWN = 10
 """Columns that a line names at most."""
 NORMALIZE = "model.normalize_features"
@@ -254,11 +256,31 @@ def _say_codes(sample: FeatureSample) -> None:
         )
 
 
-def _layers(preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:
-    """Return the preset's settings of single layers for as many layers as are asked for: as they are, the last one repeated."""
+def some_neighbours(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[str]:
+    """Return the setting that draws some neighbours of each node for gcn in large graphs, where it takes all in small ones."""
+    model, sampling = section(over, "model"), section(over, "sampling")
+    other = model.get("encoder", "gcn") != "gcn" or "method" in section(over, "training") or "fanouts" in sampling
+    if file != presets.PREFIX + "gcn" or dataset.manifest.nodes <= presets.FEW_NODES or other:
+        return []
+    fanouts = _repeated(SOME, (_asked_layers(over) or 1) + 1)
+    log.info(
+        f"sampling.fanouts={fanouts}, because the graph has more than {presets.FEW_NODES:,} nodes: some neighbours are drawn; "
+        f"--set sampling.fanouts={[-1] * len(fanouts)} takes all"
+    )
+    return [f"sampling.fanouts={fanouts}"]
+
+
+def _asked_layers(over: Mapping[str, Any]) -> int | None:
+    """Return how many layers are asked for."""
     asked = section(over, "model").get("layers")
     count = len(asked) if isinstance(asked, list) else asked.get("count") if isinstance(asked, dict) else None
-    if not isinstance(count, int) or count == len(preset["model"]["layers"]):
+    return count if isinstance(count, int) else None
+
+
+def _layers(preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:
+    """Return the preset's settings of single layers for as many layers as are asked for: as they are, the last one repeated."""
+    count = _asked_layers(over)
+    if count is None or count == len(preset["model"]["layers"]):
         return []
     result = []
     if "fanouts" not in section(over, "sampling"):

@@ -1,13 +1,18 @@
 """What a run without a file gets follows from its dataset: its preset, and a decoder that is symmetric where the edges are."""
 
+import contextlib
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from marius_lite.config import presets
 from marius_lite.config.load import load
+from marius_lite.errors import UserError
+from marius_lite.graph import defaults, node_defaults
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.defaults import config_for
+from marius_lite.graph.defaults import config_for, linear_models
 
 
 @pytest.fixture(params=[["--undirected"], []], ids=["undirected", "directed"])
@@ -110,3 +115,59 @@ def test_settings_that_do_not_learn_popularity_say_so(links, caplog, preset, bia
 def test_where_edges_have_relations_popularity_is_not_spoken_of(tiny_dataset, caplog):
     config_for(Dataset.open(tiny_dataset), "preset:kg-large")
     assert "popularity" not in caplog.text
+
+
+def classes_by_place(cli, folder, features=False):
+    """Make a dataset of two rings of cliques, one for each class, without features or with some that say nothing."""
+    rng = np.random.default_rng(0)
+    cliques = np.arange(600) // 6
+    y = (cliques >= 50).astype(int)
+    inside = np.array([(a, b) for c in range(100) for a in range(6 * c, 6 * c + 6) for b in range(6 * c, a)])
+    across = np.stack([np.arange(600), (np.arange(600) + 6) % 300 + 300 * y], 1)
+    np.save(folder / "edges.npy", np.concatenate([inside, across]))
+    np.save(folder / "y.npy", y)
+    np.save(folder / "x.npy", rng.normal(size=(600, 3)).astype(np.float32))
+    given = [f"--features={folder / 'x.npy'}"] if features else []
+    options = ["--undirected", "--adjacency=in", f"--labels={folder / 'y.npy'}", "--node-split=0.2,0.4,0.4"]
+    assert cli("preprocess", folder / "edges.npy", *given, *options, "--output", folder / "d") == 0
+    return Dataset.open(folder / "d")
+
+
+@pytest.mark.parametrize("features", [False, True])
+def test_in_large_graphs_nodes_that_are_told_by_their_place_have_gcn_with_drawn_neighbours(
+    cli, tmp_path, monkeypatch, caplog, features
+):
+    """GraphSAGE learns the row of each node by heart."""
+    caplog.set_level(logging.INFO, "marius_lite")
+    dataset = classes_by_place(cli, tmp_path, features)
+    small = config_for(dataset, None)
+    assert (small.model.encoder, small.sampling.fanouts) == ("gcn", (-1, -1))
+    monkeypatch.setattr(presets, "FEW_NODES", 599)
+    large = config_for(dataset, None)
+    assert (large.model.encoder, large.sampling.fanouts) == ("gcn", (15, 10))
+    assert large.model.inputs == ("embeddings" if features else small.model.inputs)
+    assert "sampling.fanouts=[15, 10], because the graph has more than 599 nodes" in caplog.text
+    assert config_for(dataset, None, ["model.layers=[8,8]"]).sampling.fanouts == (15, 10, 10)
+    assert config_for(dataset, None, ["sampling.fanouts=[-1,4]"]).sampling.fanouts == (-1, 4)
+    assert config_for(dataset, "preset:gcn").sampling.fanouts == (-1, -1)
+
+
+def test_in_large_graphs_layers_are_fitted_over_many_hops_where_these_are_better(communities, monkeypatch):
+    monkeypatch.setattr(presets, "FEW_NODES", 10)
+    dataset = Dataset.open(communities)
+    seen = linear_models(dataset)
+    monkeypatch.setattr(defaults, "linear_models", lambda *_: replace(seen, mixed=(0.2, 0.3, 0.6, 0.9)))
+    config = config_for(dataset, None)
+    assert (config.model.encoder, config.model.hops, config.training.method) == ("sgc", 4, "layerwise")
+    given = config_for(dataset, None, ["sampling.fanouts=[5,5]"])
+    assert (given.model.encoder, given.sampling.fanouts) == ("sage", (5, 5))
+
+
+@pytest.mark.parametrize(("sets", "bytes_of"), [(["storage.memory=3GB"], 3 * 10**9), ([], 7), (["storage.memory=none"], 7)])
+def test_linear_models_have_the_memory_that_is_given_or_free(communities, monkeypatch, sets, bytes_of):
+    monkeypatch.setattr(node_defaults, "available_memory", lambda: 7)
+    taken = []
+    monkeypatch.setattr(defaults, "linear_models", lambda *given: taken.append(given[-1]))
+    with contextlib.suppress(UserError):
+        config_for(Dataset.open(communities), None, sets)
+    assert taken == [bytes_of]
