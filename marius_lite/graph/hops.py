@@ -274,15 +274,17 @@ def _shares(sample: GraphSample, rows: Floats, lists: WholeLists) -> Shares:
     near = lists.means(rows)
     apart, plain, counted = np.maximum(of(rows, near), of(rows, near, lists.means(near))).tolist()
     del near
-    _, plain_mixed, counted_mixed = of(lists.mixed(lists.mixed(rows))).tolist()
-    mixed = _mixed(test, rows, lists, HOPS if sample.whole else 2)
+    one = lists.mixed(rows)
+    two = lists.mixed(one)
+    share, plain_mixed, counted_mixed = of(two).tolist()
+    mixed = (test.of(one), share, *(_mixed(test, two, lists, HOPS - 2) if sample.whole else ()))
     return Shares(apart, mixed, max(plain, plain_mixed), counted, counted_mixed, mean)
 
 
 def _mixed(test: LinearTest, rows: Floats, lists: WholeLists, hops: int) -> tuple[float, ...]:
-    """Return the shares of right answers after 1, 2, ... hops."""
-    shares = []
-    for _ in range(hops):
+    """Return the shares of right answers after 1, 2, ... hops. Two in a row that are worse than the best end it."""
+    shares = list[float]()
+    while len(shares) < hops and (len(shares) < HOPS or max(shares[-2:]) == max(shares)):
         rows = lists.mixed(rows)
         shares.append(test.of(rows))
     return tuple(shares)

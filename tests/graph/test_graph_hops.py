@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -194,6 +195,18 @@ def test_where_features_say_next_to_nothing_many_hops_are_taken(made):
     assert len(seen.mixed) == module.MOST_HOPS
     assert seen.mixed[seen.hops - 1] > seen.mixed[3] + 0.01
     assert config_for(dataset, None).model.hops == seen.hops > 4
+
+
+@pytest.mark.parametrize(
+    ("shares", "tried_hops"),
+    [([0.5, 0.4, 0.3, 0.2, 0.9], 4), ([0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.9], 6), ([0.1, 0.2, 0.3, 0.4, 0.3, 0.5, 0.4], 7)],
+)
+def test_hops_are_tried_until_two_in_a_row_are_worse_than_the_best(shares, tried_hops):
+    answers = iter(shares)
+    rows = np.ones((1, 1), np.float32)
+    lists = whole_lists.WholeLists(np.array([0, 0]), np.zeros(0, np.int32))
+    test = SimpleNamespace(of=lambda _: next(answers))
+    assert module._mixed(test, rows, lists, len(shares)) == tuple(shares[:tried_hops])
 
 
 def test_whether_more_than_two_hops_are_better_is_told_by_the_first_four():
