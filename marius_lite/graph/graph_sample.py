@@ -14,7 +14,8 @@ from marius_lite.graph.drawn_lists import EdgesAtEnd, draw, lists_of_drawn
 from marius_lite.graph.feature_sample import logarithms
 from marius_lite.graph.features import Features
 from marius_lite.graph.linear_test import MOST_ROWS, LinearTest, linear_test
-from marius_lite.graph.whole_lists import UnitOf, WholeLists, whole_lists, whole_width
+from marius_lite.graph.whole_lists import UnitOf, WholeLists, is_small, whole_lists, whole_width
+from marius_lite.log import log
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -23,7 +24,7 @@ DRAWN_WIDTH = 128
 MOST_BYTES = 50 << 20
 """Features of drawn nodes, at most. A few times as much is there at once."""
 MOST_READ = 200_000_000
-"""Edges of graphs that are drawn from, at most. To look through them takes some seconds."""
+"""Edges of graphs that are drawn from, at most. To look through them takes a minute."""
 FANOUTS = {1: (6, 3), 2: (4, 2)}
 """How many neighbours are drawn of a node, and of these, at each end; by at how many ends."""
 BLOCK = 16 << 20
@@ -68,12 +69,19 @@ def graph_sample(dataset: Dataset, directions: Sequence[str], unit_of: UnitOf, m
         return None
     if width:
         test = linear_test(dataset)
+        if test is not None and not is_small(dataset):
+            log.info("linear models are tried on the whole graph, to choose settings; `--config preset:NAME` does without")
         return None if test is None else _whole(dataset, features, test, unit_of(dataset), width)
     ends = ["in", "out"] if set(directions) != {"in"} else ["in"]
     first, second = FANOUTS[len(ends)]
     around = 1 + len(ends) * first * (1 + len(ends) * second)
     nodes = MOST_BYTES // (4 * min(features.width, DRAWN_WIDTH))
     test = linear_test(dataset, min(MOST_ROWS, nodes // (2 * around)))
+    if test is not None:
+        log.info(
+            f"linear models are tried on {len(test.train) + len(test.valid):,} nodes and some of their neighbours, to choose "
+            "settings: a quarter of the memory is too little for the whole graph; `--config preset:NAME` does without"
+        )
     return None if test is None else _drawn(dataset, features, test, unit_of(dataset), ends)
 
 

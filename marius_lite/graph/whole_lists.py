@@ -16,7 +16,7 @@ from marius_lite.graph.dataset import Dataset
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 MOST_NODES, MOST_EDGES = 50_000, 4_000_000
-"""Graphs that may be looked at as a whole wherever there is memory for anything."""
+"""Nodes and edges of small graphs, at most."""
 WIDTHS = (256, 128, 64, 32)
 """Columns that rows may have: of larger graphs fewer."""
 SHARE = 0.25
@@ -86,11 +86,16 @@ class WholeLists:
         return out
 
 
+def is_small(dataset: Dataset) -> bool:
+    """Return whether a graph may be looked at as a whole wherever there is memory for anything."""
+    return dataset.manifest.nodes <= MOST_NODES and dataset.manifest.edges["train"] <= MOST_EDGES
+
+
 def whole_width(dataset: Dataset, memory: int) -> int:
     """Return how many columns, of WIDTHS, rows of a graph may have that is looked at as a whole, in a part of the ``memory``: 60
     bytes an edge and 24 a number. 0: the graph is too large."""
     nodes, edges = dataset.manifest.nodes, dataset.manifest.edges["train"]
-    if nodes <= MOST_NODES and edges <= MOST_EDGES:
+    if is_small(dataset):
         return WIDTHS[0]
     fits = (w for w in WIDTHS if 60 * edges + 24 * w * nodes <= SHARE * memory and edges * w <= MOST_MOVED)
     return next(fits, 0)

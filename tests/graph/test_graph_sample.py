@@ -1,5 +1,8 @@
 """Of a large graph some nodes and some of their neighbours say what the whole graph does."""
 
+import logging
+import re
+
 import numpy as np
 import pytest
 
@@ -112,6 +115,16 @@ def test_wide_features_of_drawn_nodes_become_principal_components(made, large, m
     sample = graph_sample(dataset, ["in"], unit_of, memory=0)
     assert sample.rows(None).shape == (len(sample.nodes), 8)
     assert tried(dataset, ["in"]).own > 0.4
+
+
+def test_what_takes_a_while_is_said(made, large, caplog):
+    dataset = made()
+    caplog.set_level(logging.INFO, "marius_lite")
+    graph_sample(dataset, ["in"], unit_of, memory=0)
+    assert re.search(r"linear models are tried on 6\d\d nodes and some of their neighbours, to choose settings", caplog.text)
+    caplog.clear()
+    graph_sample(dataset, ["in"], unit_of, memory=1 << 40)
+    assert "linear models are tried on the whole graph" in caplog.text
 
 
 def test_nothing_is_drawn_from_graphs_that_take_too_long_to_look_through(made, large, monkeypatch):
