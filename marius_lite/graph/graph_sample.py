@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ MOST_READ = 200_000_000
 FANOUTS = {1: (6, 3), 2: (4, 2)}
 """How many neighbours are drawn of a node, and of these, at each end; by at how many ends."""
 BLOCK = 16 << 20
-"""Bytes of features that are decoded at a time."""
+"""Bytes of stored features that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,9 @@ def _whole(dataset: Dataset, features: Features, test: LinearTest, unit: float |
     """Return a sample that is the graph, with rows of so many columns at most: see `whole_width`."""
     nodes = np.arange(dataset.manifest.nodes)
 
-    def blocks(units: Floats | None) -> Iterator[Floats]:
+    def blocks() -> Iterator[npt.NDArray[Any]]:
         for k in range(dataset.partitioning.partitions):
-            yield features.values(k) if units is None else logarithms(features.values(k), units)
+            yield from (block for _, block in features.table.node_blocks(k, BLOCK))
 
     read = cache(partial(whole_lists, dataset))
 
@@ -99,7 +100,7 @@ def _whole(dataset: Dataset, features: Features, test: LinearTest, unit: float |
         return read(unit).facing(directions)
 
     def rows(units: Floats | None) -> Floats:
-        return _narrowed(partial(blocks, units), features.width, width)
+        return _narrowed(features, blocks, units, width)
 
     return GraphSample(test, nodes, nodes, width, unit, lists, rows)
 
@@ -113,33 +114,39 @@ def _drawn(dataset: Dataset, features: Features, test: LinearTest, unit: float |
         hops.append(draw(dataset, frontier, fanout, ends, unit is not None, seed=hop))
         frontier = np.setdiff1d(np.concatenate([each.edges["other"] for each in hops[-1].values()]), nodes)
         nodes = np.union1d(nodes, frontier)
-    rows_of, most = dataset.partitioning.rows, max(1, BLOCK // features.stride)
+    rows_of, most, table = dataset.partitioning.rows, max(1, BLOCK // features.stride), features.table.unchecked()
 
-    def blocks(units: Floats | None) -> Iterator[Floats]:
+    def blocks() -> Iterator[npt.NDArray[Any]]:
         for k in np.unique(nodes // rows_of).tolist():
             inside = nodes[nodes // rows_of == k] - k * rows_of
             for low in range(0, len(inside), most):
-                values = features.decode(features.table.read_rows(k, inside[low : low + most], slice(0, features.width)))
-                yield values if units is None else logarithms(values, units)
+                yield table.read_rows(k, inside[low : low + most])
 
     def lists(unit: float | None, directions: str) -> WholeLists:
         chosen = ends if directions == "both" else [directions]
         return lists_of_drawn([[hop[end] for end in chosen] for hop in hops], nodes, unit)
 
     def rows(units: Floats | None) -> Floats:
-        return _narrowed(partial(blocks, units), features.width, DRAWN_WIDTH)
+        return _narrowed(features, blocks, units, DRAWN_WIDTH)
 
     return GraphSample(test.placed(nodes), nodes, np.searchsorted(nodes, seeds), 0, unit, lists, rows)
 
 
-def _narrowed(blocks: Callable[[], Iterator[Floats]], width: int, most: int) -> Floats:
-    """Return all rows, or their first ``most`` principal components where they are wider."""
-    if width <= most:
-        return np.concatenate(list(blocks()))
+def _narrowed(features: Features, blocks: Callable[[], Iterator[npt.NDArray[Any]]], units: Floats | None, most: int) -> Floats:
+    """Return stored rows as numbers, or their first ``most`` principal components where they are wider. ``blocks``: some rows
+    after others. ``units``: of columns whose logarithms are taken."""
+
+    def decoded() -> Iterator[Floats]:
+        for block in blocks():
+            values = features.decode(block[:, : features.width])
+            yield values if units is None else logarithms(values, units)
+
+    if features.width <= most:
+        return np.concatenate(list(decoded()))
     # One step of subspace iteration (Halko, Martinsson, Tropp 2011).
-    chance = np.random.default_rng(0).normal(size=(width, most)).astype(np.float32)
+    chance = np.random.default_rng(0).normal(size=(features.width, most)).astype(np.float32)
     found = np.zeros_like(chance)
-    for values in blocks():
+    for values in decoded():
         found += values.T @ (values @ chance)
     basis = np.linalg.qr(found)[0]
-    return np.concatenate([values @ basis for values in blocks()])
+    return np.concatenate([values @ basis for values in decoded()])

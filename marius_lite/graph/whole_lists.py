@@ -21,6 +21,8 @@ WIDTHS = (256, 128, 64, 32)
 """Columns that rows may have: of larger graphs fewer."""
 SHARE = 0.25
 """The share of the memory that may be taken."""
+MOST_STORED = 4 << 30
+"""Bytes of features, at most. They are read up to three times."""
 MOST_MOVED = 1 << 31
 """Edges times columns, at most. A hop then takes a second or two."""
 UnitOf = Callable[[Dataset], float | None]
@@ -97,6 +99,8 @@ def whole_width(dataset: Dataset, memory: int) -> int:
     nodes, edges = dataset.manifest.nodes, dataset.manifest.edges["train"]
     if is_small(dataset):
         return WIDTHS[0]
+    if dataset.features is not None and dataset.features.stride * nodes > MOST_STORED:
+        return 0
     fits = (w for w in WIDTHS if 60 * edges + 24 * w * nodes <= SHARE * memory and edges * w <= MOST_MOVED)
     return next(fits, 0)
 

@@ -124,6 +124,10 @@ class RowTable:
             raise UserError(f"{self.path}: {len(checksums)} checksums are known of its {self.partitions} partitions")
         return replace(self, checksums=dict(checksums))
 
+    def unchecked(self) -> RowTable:
+        """The same table, whose bytes are not compared with checksums: of a sample that would read all of them."""
+        return replace(self, checksums=None)
+
     def read_into(self, k: int, out: npt.NDArray[Any]) -> None:
         """Read the first columns of all rows of partition k into ``out`` (size, columns), compared with the checksum on the way.
 
