@@ -57,7 +57,6 @@ def test_an_unknown_preset_names_the_known_ones():
         (replace(SMALL, featureless=True), "gcn"),
         (replace(SMALL, featureless=True, unlike=True), "sage"),
         (replace(SMALL, featureless=True, nodes=10**6), "gcn"),  # of drawn neighbours
-        (replace(SMALL, classified=True, nodes=10**6), "sage"),
         (replace(SMALL, classified=True, nodes=10**6, far=True), "gcn"),
         (replace(SMALL, classified=True, nodes=10**6, placed=True), "gcn"),
         (replace(SMALL, classified=True, nodes=10**6, placed=True, unlike=True), "sage"),
