@@ -9,6 +9,7 @@ import typer
 
 from marius_lite.cli import options
 from marius_lite.cli.processes import Processes, in_processes
+from marius_lite.errors import UserError
 from marius_lite.machine_process import speaks
 
 WarmStart = Annotated[
@@ -21,11 +22,12 @@ WarmStart = Annotated[
     ),
 ]
 
+FROZEN = ("old", "relations", "both")
 Freeze = Annotated[
     str | None,
     typer.Option(
         "--freeze",
-        metavar="old|relations|both",
+        metavar="|".join(FROZEN),
         help="With --from: what stays as it is, bit for bit: rows of the nodes that RUN knew, weights of its relations, or both "
         "(the setting training.freeze).",
     ),
@@ -52,6 +54,8 @@ def train(
     if in_processes(context):
         return
     if freeze is not None:
+        if freeze not in FROZEN:
+            raise UserError(f"--freeze {freeze}: there are {', '.join(FROZEN)}")
         sets = [*(sets or []), f"training.freeze={freeze}"]
     from marius_lite.cli.output import show, traced
     from marius_lite.graph.defaults import config_for

@@ -11,7 +11,7 @@ import typer
 from marius_lite.cli import options
 from marius_lite.errors import UserError
 
-UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600}
 
 
 def tune(
@@ -64,7 +64,7 @@ def _seconds(text: str | None) -> float | None:
     """Return a time in seconds. Raises UserError for what is none."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text.strip())
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)", text.strip())
     if not found:
         raise UserError(f"--time {text}: write a number and s, m or h, for example 20m")
-    return float(found[1]) * UNITS[found[2] or ""]
+    return float(found[1]) * UNITS[found[2]]

@@ -9,6 +9,10 @@ from collections.abc import Callable
 from tqdm import tqdm
 
 from marius_lite.log import shows_bars
+from marius_lite.progress_bar import LOCK
+
+UNKNOWN = "?"
+"""The time that is left, where nothing says it yet."""
 
 
 class Progress:
@@ -19,6 +23,7 @@ class Progress:
 
     def __init__(self, items: int, unit: str, epochs: int, done: int):
         self._epochs, self._total, self._before, self._done = epochs, items * epochs, done, done
+        tqdm.set_lock(LOCK)
         self._bar = tqdm(
             total=self._total,
             initial=done,
@@ -43,12 +48,12 @@ class Progress:
         self._bar.update(items)
 
     def left(self) -> str:
-        """Return the time that the rest takes at the speed so far, as in 1:02:03. Before anything is trained it is "?".
+        """Return the time that the rest takes at the speed so far, as in 1:02:03. Before anything is trained it is UNKNOWN.
 
         The speed includes evaluations and checkpoints.
         """
         if self._done == self._before:
-            return "?"
+            return UNKNOWN
         each = (time.perf_counter() - self._start) / (self._done - self._before)
         return tqdm.format_interval(each * max(self._total - self._done, 0))
 

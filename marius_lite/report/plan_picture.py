@@ -19,6 +19,7 @@ from marius_lite.types import EpochPlan
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+STEPS = "steps"
 Line = Mapping[str, Any]
 STATES = {"resident": (SERIES[7], 0.4), "training": (SERIES[0], 0.85), "loading": (SERIES[2], 1.0), "writing": (SERIES[1], 1.0)}
 """The colour of each state and how much it covers. Later ones are drawn over earlier ones."""
@@ -57,7 +58,9 @@ class PlanPicture:
             for state, (colour, alpha) in STATES.items():
                 _rectangles(axes, self.spans[state], colour, alpha)
             axes.set(xlim=(begin, end), ylim=(partitions - 0.5, -0.5), xlabel=self.unit, ylabel="partition")
-            axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+            if self.unit == STEPS:  # there is no half of one
+                axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
             axes.grid(visible=False)
 
         size = (11.0, min(9.0, 1.4 + 0.16 * partitions))
@@ -120,7 +123,7 @@ def planned(plan: EpochPlan, config: Config, dataset: Dataset) -> PlanPicture:
     early = config.storage.prefetch
     picture = PlanPicture(
         f"epoch {plan.epoch + 1} as planned ({plan.ordering}): {len(plan.steps):,} steps, {plan.swaps:,} swaps",
-        "steps",
+        STEPS,
         "As planned, not as it was: steps, loads and writes take different times. What leaves is written in the background; "
         f"{'the next partitions load while a step trains' if early else 'nothing is loaded ahead'}.{cut}",
     )

@@ -17,10 +17,13 @@ OF_BYTES = ("storage.memory", "storage.packs_disk", "storage.cache", "storage.de
 
 
 def differences(runs: Sequence[Subject]) -> str:
-    """Return a table of the settings that are not the same in all runs."""
+    """Return a table of the settings that are not the same in all runs, and of their datasets where these are not."""
     each = [_flat(run.config) for run in runs]
     keys = [key for key in each[0] if any(settings[key] != each[0][key] for settings in each)]
     rows = [[key, *(_value(key, settings[key]) for settings in each)] for key in keys]
+    datasets = [str(run.record["dataset"]["fingerprint"]) for run in runs]
+    if len(set(datasets)) > 1:
+        rows.insert(0, ["dataset: figures are not to be compared", *(_dataset(run) for run in runs)])
     return table(["setting", *(run.name for run in runs)], rows) or paragraph("All settings are the same.")
 
 
@@ -66,11 +69,15 @@ def _environment(run: Subject) -> dict[str, Any]:
         "threads of the machine": machine.get("threads"),
         "memory of the machine": format_bytes(machine["memory"]) if "memory" in machine else None,
         "device": run.config.device,
-        "dataset": run.dataset.path if run.dataset else f"{dataset['absolute']} (not there now)",
+        "dataset": _dataset(run),
         "dataset's fingerprint": dataset["fingerprint"][:12],
         **graph,
         "run": run.folder.path.resolve(),
     }
+
+
+def _dataset(run: Subject) -> str:
+    return str(run.dataset.path) if run.dataset else f"{run.record['dataset']['absolute']} (not there now)"
 
 
 def _flat(section: BaseModel, prefix: str = "") -> dict[str, Any]:

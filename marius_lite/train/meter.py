@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.config.planning import planning_of
 from marius_lite.log import log, shows_bars
-from marius_lite.metrics.progress import Progress
+from marius_lite.metrics.progress import UNKNOWN, Progress
 from marius_lite.metrics.timeline import Doing, Timeline
 from marius_lite.metrics.usage import peak_rss, process_usage
 from marius_lite.sizes import format_bytes
@@ -61,6 +61,7 @@ class Meter:
         self._edge_wait = 0.0
         self._unit = planning_of(parts.config).unit
         self._epochs, self._measure = parts.epochs, parts.config.training.metric
+        self._sampled = parts.config.evaluation.max_edges
         self._finished = ""  # the epoch's line, which waits for its evaluation
         self._items = parts.work.items
         self._progress = Progress(self._items, self._unit, self._epochs, state.cursor.epoch * self._items + state.edges)
@@ -123,18 +124,21 @@ class Meter:
         self._log.write("evaluation", epoch, 0, 0, **values, machine={"peak_rss": peak_rss()})
         value = result[self._measure]
         figure = f"{result['split']} {self._measure} {'none' if value is None else f'{value:.4f}'}"
+        if result.get("count") == self._sampled:
+            figure += f" (of {self._sampled:,} edges)"
         self._finished = f"{self._finished}, {figure}" if self._finished else figure
         self._epoch_start = self._reading(0)
 
     def tell(self, epochs: int) -> None:
         """Log a line about the last of the ``epochs`` that are finished, if there is anything new about it."""
         if self._finished:
+            left = self._progress.left()
             log.info(
-                "epoch %d of %d: %s, %s left, peak memory %s",
+                "epoch %d of %d: %s%s, peak memory %s",
                 epochs,
                 self._epochs,
                 self._finished,
-                self._progress.left(),
+                "" if left == UNKNOWN else f", {left} left",
                 format_bytes(peak_rss()),
             )
             self._last_line = time.perf_counter()

@@ -45,7 +45,12 @@ def start(job: Job) -> ForkServerProcess:
     """Start a trial, or go on with one that was killed."""
     CONTEXT.set_forkserver_preload(["marius_lite.train.run"])
     process = CONTEXT.Process(target=_train, args=(job,), daemon=True)
-    process.start()
+    # The server of processes inherits what is blocked: Ctrl-C, which reaches it too, would end its imports with a traceback.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return process
 
 

@@ -5,6 +5,7 @@ import shutil
 from html.parser import HTMLParser
 
 import pytest
+import yaml
 from browser import DESKTOP, PHONE, opened
 from made_runs import write_metrics
 
@@ -91,6 +92,19 @@ def test_runs_beside_each_other(made, tmp_path):
     (differing,) = re.findall("What differs</h2>.*?</section>", page, re.S)
     assert re.findall("<td>(training[^<]*)</td>", differing) == ["training.seed"]
     assert page.index("What differs</h2>") < page.index("Curves</h2>")
+
+
+def test_runs_on_other_datasets_are_not_to_be_compared(made, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(made, other, symlinks=True)
+    record = yaml.safe_load((other / "config.yaml").read_text())
+    record["dataset"] |= {"fingerprint": "0" * 64, "absolute": "/elsewhere/data"}
+    record["checksum"] = "none"
+    (other / "config.yaml").write_text(yaml.safe_dump(record))
+    ml.report_run([made, other], tmp_path / "both.html")
+    (differing,) = re.findall("What differs</h2>.*?</section>", (tmp_path / "both.html").read_text(), re.S)
+    assert "dataset: figures are not to be compared" in differing
+    assert "/elsewhere/data (not there now)" in differing
 
 
 def reported(made, folder, batches):

@@ -1,5 +1,6 @@
 """The picture shows each partition as the plan says, or as it was: never more of them resident than there are slots."""
 
+import re
 import shutil
 
 import numpy as np
@@ -11,7 +12,7 @@ from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.plans import plans_of
 from marius_lite.metrics import read
-from marius_lite.report.plan_picture import planned, recorded
+from marius_lite.report.plan_picture import STEPS, PlanPicture, planned, recorded
 from marius_lite.tasks.resolved import resolved
 
 pytest.importorskip("matplotlib", reason="reports need the extra `report`")
@@ -55,6 +56,14 @@ def test_what_is_planned(tiny_dataset, prefetch):
         assert sorted(loaded) == sorted(step.load)
     assert len(picture.spans["writing"]) == sum(len(step.evict) for step in plan.steps)
     assert all((begin < round(end)) == (prefetch or begin < 0) for _, begin, end in picture.spans["loading"] if end % 1 == 0)
+
+
+def test_ticks_are_whole_where_there_is_one_partition():
+    """Between -0.5 and 0.5 there would be eleven."""
+    picture = PlanPicture("one", STEPS, "")
+    picture.spans["training"].append((0, 0.0, 1.0))
+    page = picture.html()
+    assert not re.findall(r">\s*(?:\u2212|-)?\d+\.\d+\s*<", page)
 
 
 def test_plan_draws_itself_before_the_run(cli, tiny_dataset, tmp_path, capfd):

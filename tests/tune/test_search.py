@@ -258,4 +258,6 @@ def test_the_command_shows_the_result(pretended, cli, tiny_dataset, tmp_path, ca
     assert result["config"] == str(tmp_path / "t/best.yaml")
     assert cli("tune", tiny_dataset, "--output", tmp_path / "u", "--time", "soon") == 2
     assert "--time soon: write a number and s, m or h" in capfd.readouterr().err
+    assert cli("tune", tiny_dataset, "--output", tmp_path / "u", "--time", "2") == 2
+    assert "--time 2: write a number and s, m or h" in capfd.readouterr().err
     assert module.POLL < 1

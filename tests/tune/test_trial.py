@@ -11,6 +11,7 @@ import tracemalloc
 import pytest
 
 from marius_lite.config.load import load
+from marius_lite.tune import trial
 from marius_lite.tune.search import tune_dataset
 from marius_lite.tune.trial import Job, Outcome, forget, outcome, start
 
@@ -47,15 +48,29 @@ def test_a_trial_trains_stops_goes_on_and_fails(tiny_dataset, tmp_path):
     assert "the dataset has 4 partitions" in outcome(wrong, "mrr").error
 
 
+def test_ctrl_c_does_not_reach_what_starts_trials(monkeypatch, tmp_path):
+    """It would end the imports of the server of processes with a traceback."""
+    blocked = []
+
+    class Started:
+        def start(self):
+            blocked.append(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+    monkeypatch.setattr(trial.CONTEXT, "Process", lambda **_: Started())
+    start(job(tmp_path, tmp_path))
+    assert blocked == [True]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
 def test_what_came_of_a_trial_takes_no_memory_for_each_batch(tmp_path):
-    trial = job(tmp_path, tmp_path)
-    trial.run.mkdir()
-    with open(trial.run / "metrics.jsonl", "w") as file:
+    found = job(tmp_path, tmp_path)
+    found.run.mkdir()
+    with open(found.run / "metrics.jsonl", "w") as file:
         for epoch in range(3):
             file.writelines(f'{{"kind":"batch","epoch":{epoch},"batch":{batch},"loss":0.5}}\n' for batch in range(5000))
             file.write(f'{{"kind":"epoch","epoch":{epoch}}}\n{{"kind":"evaluation","mrr":{[0.1, 0.3, 0.2][epoch]}}}\n')
     tracemalloc.start()
-    assert outcome(trial, "mrr") == Outcome(0.3, 3)
+    assert outcome(found, "mrr") == Outcome(0.3, 3)
     assert tracemalloc.get_traced_memory()[1] < 300_000
     tracemalloc.stop()
 

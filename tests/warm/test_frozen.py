@@ -76,3 +76,8 @@ def test_a_version_that_is_gone_is_told(grown, tmp_path):
     shutil.copytree(tmp_path / "d/versions/2", tmp_path / "alone")
     with pytest.raises(UserError, match="the version that the run of --from was trained on is gone"):
         marius_lite.train_run(tmp_path / "alone", tmp_path / "run", config_of(**{"training.replay": 0.5}), warm=grown / "old")
+
+
+def test_an_option_that_freezes_nothing_known_is_told_as_the_option(cli, tiny_dataset, tmp_path, capfd):
+    assert cli("train", tiny_dataset, "--run", tmp_path / "run", "--freeze", "olds") == 2
+    assert capfd.readouterr().err.endswith("--freeze olds: there are old, relations, both\n")

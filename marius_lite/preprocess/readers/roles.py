@@ -140,7 +140,9 @@ def left_out(names: Sequence[str], used: Iterable[int]) -> str:
     """Return the part of a description that lists columns which are not read."""
     read = set(used)
     rest = [name for at, name in enumerate(names) if at not in read]
-    return f", left out: {', '.join(rest)[:120]}" if rest else ""
+    weight = next((name for name in rest if name.lower() in ("weight", "weights")), None)
+    hint = "" if weight is None else f" (--edge-weight {weight} reads weights)"
+    return f", left out: {', '.join(rest)[:120]}{hint}" if rest else ""
 
 
 def columns_used(roles: Container[str]) -> int:

@@ -149,6 +149,7 @@ class BlockParser:
         self._skip = options.on_bad_row == "skip" and not strict
         self._auto = options.ids == "auto"
         self._no_weight = options.weight_default
+        self._perhaps_titles = options.header == "auto" and not (shape.header or shape.numbered or shape.fixed or strict)
         names = [str(i) for i in range(shape.fields)]
         self._name_of = {role: names[place] for role, place in shape.roles.items()}
         id_type = pa.int64() if self.kind == "int" else pa.string()
@@ -260,7 +261,7 @@ class BlockParser:
             row = BadRow(self.path, number, intern(reason), content)
             if not self._skip:
                 skip = "" if self._strict else ", or leave such lines out with --on-bad-row skip"
-                raise UserError(f"{row}: mend the line{skip}{self._advice(reason)}")
+                raise UserError(f"{row}: mend the line{skip}{self._advice(reason)}{self._title_advice(number)}")
             bad.append(row)
         return good, bad
 
@@ -268,6 +269,10 @@ class BlockParser:
         if " id" not in reason or self.shape.numbered:
             return ""
         return ", or keep ids as text with --ids str" + (" (the first rows looked like integers)" if self._auto else "")
+
+    def _title_advice(self, number: int) -> str:
+        """A first line that is bad may be titles: these are told from data by what is under them, which may be bad itself."""
+        return ", or say that it has titles: --header yes" if number == 1 and self._perhaps_titles else ""
 
     def _checked(self, line: bytes) -> tuple[list[str], str | None]:
         """Return the fields of a line, and what is wrong with it; None where nothing is."""

@@ -136,6 +136,15 @@ def test_a_weight_that_is_none_is_a_bad_row(tmp_path, weight, memory):
         read(tmp_path / "e.csv", columns="src,dst,weight")
 
 
+def test_a_bad_first_line_may_be_titles(tmp_path):
+    """Nothing tells titles from data where a weight under them is no number."""
+    (tmp_path / "e.csv").write_text("who,whom,how\na,b,x\nb,c,0.5\n")
+    with pytest.raises(UserError, match=r"e\.csv:1: column 3 \(weight\): .*or say that it has titles: --header yes$"):
+        read(tmp_path / "e.csv", columns="src,dst,weight")
+    with pytest.raises(UserError, match=r"e\.csv:2: column 3 \(weight\): no finite number: [^-]*--on-bad-row skip$"):
+        read(tmp_path / "e.csv", columns="src,dst,weight", header="yes")
+
+
 @pytest.mark.parametrize("time", ["", "1.0", "x", "9223372036854775808", "0x1"])
 def test_a_time_that_is_none_is_a_bad_row(tmp_path, time):
     (tmp_path / "e.csv").write_text(f"a,b,-5\na,c,{time}\n")
