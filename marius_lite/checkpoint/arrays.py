@@ -26,6 +26,7 @@ def arrays_checksum(checkpoint: Path) -> int:
 def check_arrays(checkpoint: Path, expected: int) -> None:
     """Raise UserError where these files have another checksum than the state says."""
     if arrays_checksum(checkpoint) != expected:
+        one_of_them = " or ".join(FILES)
         raise UserError(
-            f"{checkpoint}: {' or '.join(FILES)} is missing, damaged or was changed: choose another checkpoint with --checkpoint"
+            f"{checkpoint}: {one_of_them} is missing, damaged or was changed: choose another checkpoint with --checkpoint"
         )

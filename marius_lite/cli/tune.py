@@ -10,6 +10,7 @@ import typer
 
 from marius_lite.cli import options
 from marius_lite.errors import UserError
+from marius_lite.log import log
 
 UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600}
 
@@ -44,19 +45,23 @@ def tune(
     from marius_lite.cli.output import show
     from marius_lite.tune.search import tune_dataset
 
-    result = tune_dataset(
-        dataset,
-        output,
-        file=None if config is None else str(config),
-        sets=tuple(sets or ()),
-        space=space,
-        trials=trials,
-        seconds=_seconds(time),
-        processes=processes,
-        rounds=rounds,
-        reduction=reduction,
-        seed=seed,
-    )
+    try:
+        result = tune_dataset(
+            dataset,
+            output,
+            file=None if config is None else str(config),
+            sets=tuple(sets or ()),
+            space=space,
+            trials=trials,
+            seconds=_seconds(time),
+            processes=processes,
+            rounds=rounds,
+            reduction=reduction,
+            seed=seed,
+        )
+    except KeyboardInterrupt:
+        log.info("%s: the same command goes on with this search", output)
+        raise
     show(result, as_json)
 
 
