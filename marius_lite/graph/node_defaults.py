@@ -257,9 +257,9 @@ def _say_codes(sample: FeatureSample) -> None:
 
 
 def some_neighbours(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[str]:
-    """Return the setting that draws some neighbours of each node for gcn in large graphs, where it takes all in small ones."""
+    """Return the setting that draws some neighbours of each node in large graphs; the preset takes all in small ones."""
     model, sampling = section(over, "model"), section(over, "sampling")
-    other = model.get("encoder", "gcn") != "gcn" or "method" in section(over, "training") or "fanouts" in sampling
+    other = model.get("encoder") in ("none", "sgc", "sign") or "method" in section(over, "training") or "fanouts" in sampling
     if file != presets.PREFIX + "gcn" or dataset.manifest.nodes <= presets.FEW_NODES or other:
         return []
     fanouts = _repeated(SOME, (_asked_layers(over) or 1) + 1)

@@ -10,13 +10,14 @@ from typing import Any
 
 from marius_lite import files
 from marius_lite.config import machine, presets
-from marius_lite.config.load import check, load
+from marius_lite.config.load import check, load, settings
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for, linear_models, shape_of
 from marius_lite.graph.facts import facts_of
+from marius_lite.graph.node_defaults import some_neighbours
 from marius_lite.tune.rounds import Round, rounds
 from marius_lite.tune.space import Space, applied, default_space, first_point, left_out, read_space
 
@@ -102,10 +103,11 @@ def make_plan(dataset: Dataset, options: TuneOptions) -> SearchPlan:
         raise UserError(
             f"{dataset.path}: has no validation split, by which trials are compared: preprocess with --split or --valid"
         )
-    file = options.file
+    file, sets = options.file, list(options.sets)
     if file is None:
         file = presets.PREFIX + presets.suitable(shape_of(dataset, {}, linear_models(dataset)))[0]
-    base = config_for(dataset, file, options.sets)
+        sets = [*some_neighbours(dataset, file, settings(sets)), *sets]
+    base = config_for(dataset, file, sets)
     if base.evaluation.split not in ("auto", "valid"):
         raise UserError(
             f"`evaluation.split` is {base.evaluation.split}: trials are compared on the validation split alone: leave it out"

@@ -13,6 +13,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph import defaults, node_defaults
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for, linear_models
+from marius_lite.tune.plan import TuneOptions, make_plan
 
 
 @pytest.fixture(params=[["--undirected"], []], ids=["undirected", "directed"])
@@ -149,7 +150,10 @@ def test_in_large_graphs_nodes_that_are_told_by_their_place_have_gcn_with_drawn_
     assert "sampling.fanouts=[15, 10], because the graph has more than 599 nodes" in caplog.text
     assert config_for(dataset, None, ["model.layers=[8,8]"]).sampling.fanouts == (15, 10, 10)
     assert config_for(dataset, None, ["sampling.fanouts=[-1,4]"]).sampling.fanouts == (-1, 4)
+    assert config_for(dataset, None, ["model.encoder=gat"]).sampling.fanouts == (15, 10)
     assert config_for(dataset, "preset:gcn").sampling.fanouts == (-1, -1)
+    options = TuneOptions(sets=("model.inputs=embeddings",), trials=2)
+    assert make_plan(dataset, options).base.sampling.fanouts == (15, 10)
 
 
 def test_in_large_graphs_layers_are_fitted_over_many_hops_where_these_are_better(communities, monkeypatch):
