@@ -13,12 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+from update import processor_seconds
 
 SETTINGS = [
     "model.decoder=distmult",
@@ -29,15 +29,6 @@ SETTINGS = [
     "evaluation.every_epochs=0",
 ]
 SPLITS = ("train", "valid", "test")
-
-
-def marius_lite(*arguments: object) -> float:
-    """Run a command, and return what it takes of the processors."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "marius_lite", *map(str, arguments)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def divided(folder: Path, work: Path, share: float) -> int:
@@ -80,11 +71,11 @@ def main() -> None:
 
     def trained(dataset: object, run: str, epochs: int, *more: object) -> float:
         begun = more or ("--config", "preset:plain")
-        return marius_lite("train", dataset, "--run", at / run, *begun, *sets, "--set", f"training.epochs={epochs}")
+        return processor_seconds("train", dataset, "--run", at / run, *begun, *sets, "--set", f"training.epochs={epochs}")
 
-    marius_lite("preprocess", *files("old"), "--output", at / "dataset")
+    processor_seconds("preprocess", *files("old"), "--output", at / "dataset")
     trained(at / "dataset", "old", a.epochs)
-    marius_lite("update", at / "dataset", *files("new"))
+    processor_seconds("update", at / "dataset", *files("new"))
     anew, few = trained(at / "dataset", "anew", a.epochs), -(-a.epochs // a.fewer)
     on = trained(at / "dataset", "on", few, "--from", at / "old")
     for name, epochs, seconds in (("anew", a.epochs, anew), ("on", few, on)):
