@@ -23,6 +23,10 @@
 namespace marius {
 namespace {
 
+// What the caller's thread reads at once, without a pool: the kernel has all its requests under way together, and new threads
+// would cost as much of the processors as the reading, each with a buffer of its own.
+constexpr std::size_t kAlone = 16 * kMiB;
+
 // One aligned request's worth of memory for each thread that needs it.
 std::byte* bounce_buffer() {
     struct Free {
@@ -33,13 +37,13 @@ std::byte* bounce_buffer() {
     return static_cast<std::byte*>(buffer.get());
 }
 
-// A transfer under way. Its first task opens the file and submits one task for each part of at most kRequest bytes; the
+// A transfer under way. Its first task opens the file and submits one task for each part of at most `part` bytes; the
 // task that ends last finishes the file and reports. After an error parts that have not begun are skipped.
 class Transfer : public std::enable_shared_from_this<Transfer> {
 public:
     // The range begins at a block; without a pool the caller's thread does it all.
-    Transfer(IoPool* pool, IoPool::Kind kind, std::uint64_t begin, std::uint64_t end, Done done)
-        : parts_((end - begin + kRequest - 1) / kRequest), pool_(pool), kind_(kind), begin_(begin), end_(end),
+    Transfer(IoPool* pool, IoPool::Kind kind, std::uint64_t begin, std::uint64_t end, std::uint64_t part, Done done)
+        : part_(part), parts_((end - begin + part - 1) / part), pool_(pool), kind_(kind), begin_(begin), end_(end),
           done_(std::move(done)), checksums_(parts_) {}
     virtual ~Transfer() = default;
 
@@ -73,11 +77,11 @@ private:
     }
 
     void move_part(std::size_t i) {
-        const std::uint64_t begin = begin_ + i * kRequest;
+        const std::uint64_t begin = begin_ + i * part_;
         if (!failed_)
             attempt([&] {
                 std::uint64_t bytes = 0;
-                checksums_[i] = move(*file_, begin, std::min(begin + kRequest, end_), bytes);
+                checksums_[i] = move(*file_, begin, std::min(begin + part_, end_), bytes);
                 bytes_ += bytes;
             });
         if (--left_ == 0) end();
@@ -103,6 +107,7 @@ private:
         }
     }
 
+    const std::uint64_t part_;
     const std::size_t parts_;
     IoPool* const pool_;
     const IoPool::Kind kind_;
@@ -121,7 +126,7 @@ class Read final : public Transfer {
 public:
     Read(IoPool* pool, ReadRequest request, Done done)
         : Transfer(pool, IoPool::Kind::read, request.length > 0 ? round_down(request.offset, kBlock) : request.offset,
-                   request.offset + request.length, std::move(done)),
+                   request.offset + request.length, pool ? kRequest : kAlone, std::move(done)),
           request_(std::move(request)) {}
 
 private:
@@ -146,13 +151,37 @@ private:
         if (!file.direct()) {
             bytes += file.read(target, end - first, end - first, first);
         } else {
-            const std::size_t blocks = file.transfer_length(end - begin);
-            const bool fits = first == begin && (blocks == end - begin || request_.padded);
-            std::byte* const memory = fits && block_aligned(target) ? target : bounce_buffer();
-            bytes += file.read(memory, blocks, end - begin, begin);
-            if (memory != target) std::memcpy(target, memory + (first - begin), end - first);
+            for (std::uint64_t at = begin, next; at < end; at = next) {
+                next = stop_of(at, end);
+                bytes += read_blocks(file, at, next);
+            }
         }
         return {request_.checksum ? crc32c(target, end - first) : 0, end - first};
+    }
+
+    // Where one call of the kernel that begins at block `at` stops: all that it can put straight into the memory; else what the
+    // buffer holds, or the first block alone where the rest can go straight.
+    std::uint64_t stop_of(std::uint64_t at, std::uint64_t end) const {
+        const std::uint64_t whole = request_.padded ? end : round_down(end, kBlock);
+        if (straight(at) && at < whole) return end - at > kRequest ? whole : end;
+        return std::min(at + (end - at > kRequest && straight(at + kBlock) ? kBlock : kRequest), end);
+    }
+
+    // Whether the memory of the bytes from block `at` on begins at a block.
+    bool straight(std::uint64_t at) const {
+        return at >= request_.offset && block_aligned(request_.memory + (at - request_.offset));
+    }
+
+    // Reads [begin, end), of whole blocks but for the end of the request.
+    std::uint64_t read_blocks(File& file, std::uint64_t begin, std::uint64_t end) {
+        const std::uint64_t first = std::max(begin, request_.offset);
+        std::byte* const target = request_.memory + (first - request_.offset);
+        const std::size_t blocks = file.transfer_length(end - begin);
+        const bool fits = straight(begin) && (blocks == end - begin || request_.padded);
+        std::byte* const memory = fits ? target : bounce_buffer();
+        const std::uint64_t bytes = file.read(memory, blocks, end - begin, begin);
+        if (memory != target) std::memcpy(target, memory + (first - begin), end - first);
+        return bytes;
     }
 
     void finish(File& file) override { file.close(); }
@@ -163,7 +192,7 @@ private:
 class Write final : public Transfer {
 public:
     Write(IoPool* pool, WriteRequest request, Done done)
-        : Transfer(pool, IoPool::Kind::write, request.offset, request.offset + request.length, std::move(done)),
+        : Transfer(pool, IoPool::Kind::write, request.offset, request.offset + request.length, kRequest, std::move(done)),
           request_(std::move(request)) {
         if (request_.offset % kBlock != 0 || (request_.offset > 0 && !request_.in_place))
             throw std::invalid_argument("offset: a multiple of the block size, of a file written in place");
@@ -217,12 +246,12 @@ private:
 };
 
 template <class Kind, class Request>
-Moved run_now(Request request, int threads) {
+Moved run_now(Request request, int threads, std::size_t alone) {
     std::promise<Moved> result;
     auto future = result.get_future();
     const int requests = static_cast<int>(std::min<std::size_t>(request.length / kRequest + 1, 64));
     std::unique_ptr<IoPool> pool;
-    if (requests > 1 && threads > 1) pool = std::make_unique<IoPool>(std::min(requests, threads));
+    if (request.length > alone && threads > 1) pool = std::make_unique<IoPool>(std::min(requests, threads));
     auto report = [&](const Moved& moved) { result.set_value(moved); };
     std::make_shared<Kind>(pool.get(), std::move(request), report)->start();
     Moved moved = future.get();
@@ -240,7 +269,7 @@ void start_write(IoPool& pool, WriteRequest request, Done done) {
     std::make_shared<Write>(&pool, std::move(request), std::move(done))->start();
 }
 
-Moved read_file(ReadRequest request, int threads) { return run_now<Read>(std::move(request), threads); }
-Moved write_file(WriteRequest request, int threads) { return run_now<Write>(std::move(request), threads); }
+Moved read_file(ReadRequest request, int threads) { return run_now<Read>(std::move(request), threads, kAlone); }
+Moved write_file(WriteRequest request, int threads) { return run_now<Write>(std::move(request), threads, kRequest); }
 
 }  // namespace marius

@@ -60,7 +60,8 @@ void start_read(IoPool& pool, ReadRequest request, Done done);
 /// what was written until then stays. Errors: IoError; std::overflow_error for a number that is not finite.
 void start_write(IoPool& pool, WriteRequest request, Done done);
 
-/// Read or write with up to `threads` new threads, and return when it is done. They throw the error.
+/// Read or write, and return when it is done: more than 16 MiB, or 1 MiB to write, with up to `threads` new threads, else with
+/// the caller's. They throw the error.
 Moved read_file(ReadRequest request, int threads = 4);
 Moved write_file(WriteRequest request, int threads = 4);
 

@@ -16,26 +16,31 @@
 
 using namespace marius;
 
+// Reads a range into memory that lies `shift` bytes after a block, between bytes that must stay.
+void one_range(const std::string& path, const std::vector<std::byte>& data, std::size_t offset, std::size_t length,
+               std::size_t shift, bool direct) {
+    HugeMemory memory(round_up(kBlock + shift + length + 1, kBlock));
+    std::byte* const out = memory.data() + kBlock + shift;
+    std::memset(memory.data(), 0xaa, memory.size());
+    const Moved moved =
+        read_file({.path = path, .memory = out, .length = length, .offset = offset, .direct = direct, .checksum = true});
+    CHECK(std::memcmp(out, data.data() + offset, length) == 0);
+    for (const std::byte* each = memory.data(); each < memory.data() + memory.size();
+         each = each + 1 == out ? out + length : each + 1)
+        CHECK(*each == std::byte{0xaa});
+    CHECK(moved.checksum == crc32c(data.data() + offset, length));
+    CHECK(direct || moved.bytes == length);
+}
+
 void ranges_of_any_alignment(bool direct) {
     Folder folder;
-    const auto data = noise(3 * kMiB + 777, 1);
+    const auto data = noise(18 * kMiB + 777, 1);  // more than a caller's thread reads alone
     write_bytes(folder / "file", data);
     for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, 4096ul, 5000ul, kMiB - 1, 2 * kMiB + 5})
-        for (const std::size_t length :
-             {std::size_t{0}, std::size_t{1}, 4095ul, 4096ul, 9999ul, kMiB + 3, data.size() - offset}) {
-            if (offset + length > data.size()) continue;
-            std::vector<std::byte> out(length + 2, std::byte{0xaa});
-            const Moved moved = read_file({.path = folder / "file",
-                                           .memory = out.data() + 1,
-                                           .length = length,
-                                           .offset = offset,
-                                           .direct = direct,
-                                           .checksum = true});
-            CHECK(std::memcmp(out.data() + 1, data.data() + offset, length) == 0);
-            CHECK(out.front() == std::byte{0xaa} && out.back() == std::byte{0xaa});
-            CHECK(moved.checksum == crc32c(data.data() + offset, length));
-            CHECK(direct || moved.bytes == length);
-        }
+        for (const std::size_t length : {std::size_t{0}, std::size_t{1}, 4095ul, 4096ul, 9999ul, kMiB - 4096, kMiB + 3, 2 * kMiB,
+                                         3 * kMiB + 12345, data.size() - offset})
+            for (const std::size_t shift : {std::size_t{1}, offset % kBlock})  // the second as it lies in the file
+                one_range(folder / "file", data, offset, length, shift, direct);
 }
 
 void padded_memory_needs_no_copy(bool direct) {

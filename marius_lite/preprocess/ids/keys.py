@@ -89,7 +89,6 @@ class DenseKeys:
         self._folder = folder
         self._bound = min(MOST_DENSE, max(1 << 16, memory // DENSE_SHARE) // 64 * 64)
         self._bitmap = np.zeros(self._bound // 64, np.uint64)
-        self._most = 0
 
     def add(self, raw: pa.Array) -> Keys | None:
         ids = raw.to_numpy()
