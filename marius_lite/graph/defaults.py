@@ -16,6 +16,7 @@ from marius_lite.graph.hops import Tried, tried
 from marius_lite.graph.likeness import likeness
 from marius_lite.graph.node_defaults import (
     UPDATES,
+    by_depth,
     by_directions,
     by_rarity,
     by_relation,
@@ -57,6 +58,7 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
         if seen is not None:
             if not hops:
                 hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
+                hops += by_depth(str(file), over, seen)
                 hops += [*by_weight(over, seen), *by_degree(over, seen, hops)]
             hops += by_rarity(over, seen)
         if str(file) in FOR_NODES:

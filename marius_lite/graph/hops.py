@@ -4,7 +4,7 @@ same."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,7 @@ from marius_lite.graph.linear_test import FEWER, LinearTest, clear, noise
 from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists
 
 HOPS, MOST_HOPS = 4, 12
-"""Hops that are tried, and where more than two are clearly better."""
+"""Hops that are tried, and where more than two of nodes that are mixed are clearly better."""
 SURELY = 2.0
 """Standard errors by which nodes mixed with neighbours must be better for a model that cannot tell these apart: where features
 say nothing, the best of several hops is better by one."""
@@ -30,7 +30,7 @@ FEWER_PAIRS = 0.1
 LEAST_RANKED = 100
 """Validation nodes of several classes below which their ranks say nothing."""
 MOST_COLUMNS = 2_048
-"""Columns that stand side by side where the neighbours of each relation are apart."""
+"""Columns that stand side by side where the neighbours of each relation, or of more than two hops, are apart."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ class Tried:
     see `LinearTest`. ``counted``: what the number of a node's neighbours says beside these; None where that was not tried.
     ``placed``: what is said by rows that tell where a node is, whatever its features; None where that was not tried. ``logs``:
     whether all this is said of logarithms of columns with long tails, which are clearly better. ``bent_apart``, ``bent_mixed``:
-    with random units beside a node and its neighbours, and beside two hops.
+    with random units beside a node and its neighbours, and beside two hops. ``deeper``, ``related_deeper``: as ``apart`` and
+    ``related``, of 3, 4, ... hops; empty where that was not tried.
     """
 
     own: float
@@ -90,6 +91,8 @@ class Tried:
     logs: bool = False
     bent_apart: float = 0.0
     bent_mixed: float = 0.0
+    deeper: tuple[float, ...] = ()
+    related_deeper: tuple[float, ...] = ()
 
     def told(self, share: float) -> str:
         """Say what a share means."""
@@ -116,6 +119,8 @@ class Tried:
         """Whether a node must be told from its neighbours. None where neither is clearly better, or features say little."""
         if self.better_inputs == "embeddings":
             return None
+        if self.depth > 2:
+            return True
         apart, mixed = max(self.own, self.apart, self.bent_apart), max(*self.mixed, self.bent_mixed)
         if self.counted is not None and not self.several and self.better_counted:
             apart, mixed = max(apart, self.counted.counted), max(mixed, self.counted.counted_mixed)
@@ -160,10 +165,29 @@ class Tried:
         return max(self.best, self.counted.plain if self.counted else 0.0)
 
     @property
-    def by_features(self) -> float:
-        """The best share of all that features and numbers of neighbours say."""
+    def depth(self) -> int:
+        """Over how many hops neighbours say clearly more than all else, each hop apart from the others; 2 where they do not."""
+        best = max(self.far, default=0.0)
+        if not self._clear(best, self.near):
+            return 2
+        least = best - noise(best, best, self.asked) / 2
+        return next(hop for hop, share in enumerate(self.far, start=3) if share >= least)
+
+    @property
+    def far(self) -> tuple[float, ...]:
+        """Of ``deeper`` and ``related_deeper`` those that go with what is better over two hops."""
+        return self.related_deeper if self.better_related else self.deeper
+
+    @property
+    def near(self) -> float:
+        """The best share of all that features and numbers of neighbours say, without ``deeper``."""
         others = (self.related, self.unweighted, self.counted.plain if self.counted else None)
         return max(self.most, self.bent_apart, self.bent_mixed, *(each or 0.0 for each in others))
+
+    @property
+    def by_features(self) -> float:
+        """The best share of all that features and numbers of neighbours say."""
+        return max(self.near, *self.deeper, *self.related_deeper, 0)
 
     @property
     def better_inputs(self) -> str | None:
@@ -180,7 +204,8 @@ class Tried:
     @property
     def better_related(self) -> bool:
         """Whether the neighbours of each relation, or at either end, say clearly more apart from the others'."""
-        return self.related is not None and self._clear(self.related, self.best)
+        far = max(self.related_deeper, default=0.0)
+        return self._clear(self.related or 0.0, self.best) or self._clear(far, max(self.near, *self.deeper, 0))
 
 
 def tried(
@@ -213,9 +238,9 @@ def tried(
         found = replace(found, unweighted=max(own, alike.apart, *alike.mixed))
     found = _more_said(found, sample, rows, directions[-1])
     for ends in dict.fromkeys([chosen, *directions[-1:]]):
-        share = _related(sample, rows, dataset.manifest.relations, ends)
-        if share is not None and (found.related is None or clear(share, found.related, count)):
-            found = replace(found, related=share, related_directions=ends)
+        near, *deeper = _related(sample, rows, dataset.manifest.relations, ends, found.by_features) or (0.0,)
+        if near and (found.related is None or clear(max(near, *deeper, 0), max(found.related, *found.related_deeper, 0), count)):
+            found = replace(found, related=near, related_deeper=tuple(deeper), related_directions=ends)
     if found.hops == 2 or not sample.whole:
         return found
     return replace(found, mixed=_mixed(test, rows, sample.facing(chosen), MOST_HOPS))
@@ -239,23 +264,43 @@ def _more_said(found: Tried, sample: GraphSample, rows: Floats, ends: str) -> Tr
         near = sample.facing(found.directions)
         apart, mixed = ((rows, near.means(rows)), (near.mixed(near.mixed(rows)),))
         found = replace(found, bent_apart=test.of(*apart, hidden=True), bent_mixed=test.of(*mixed, hidden=True))
+        found = replace(found, deeper=_by_hops(sample, rows, 1, [near], found.by_features)[1:])
     if max(found.best, found.bent_apart, found.bent_mixed) >= HARDLY_WRONG:
         return found
     return replace(found, placed=walked_rows(sample, rows, ends, FIRST_HOPS))
 
 
-def _related(sample: GraphSample, rows: Floats, relations: int, directions: str) -> float | None:
-    """Return the share of right answers by nodes and, apart from them, their neighbours of each relation and at either end.
-
-    None where all are alike, or there are too many.
-    """
+def _related(sample: GraphSample, rows: Floats, relations: int, directions: str, known: float) -> tuple[float, ...]:
+    """Return what `_by_hops` does for nodes and, apart from them, their neighbours of each relation and at either end."""
     ends = ("in", "out") if directions == "both" else (directions,)
-    if not 1 < relations * len(ends) <= (MOST_COLUMNS / rows.shape[1] - 1) / 2:
-        return None
-    test, by_ends = sample.test, [sample.alike(end) for end in ends]
-    each = [lists.of_relation(r) for lists in by_ends for r in range(relations)]
-    near = [of_one.means(rows) for of_one in each]
-    return max(test.of(rows, *near), test.of(rows, *near, *(of_one.means(part) for of_one, part in zip(each, near))))
+    if relations * len(ends) == 1:
+        return ()
+    by_ends = [sample.alike(end) for end in ends]
+    kinds = (lists.of_relation(r) for lists in by_ends for r in range(relations))
+    return _by_hops(sample, rows, relations * len(ends), kinds, known)
+
+
+def _by_hops(sample: GraphSample, rows: Floats, count: int, kinds: Iterable[WholeLists], known: float) -> tuple[float, ...]:
+    """Return the shares of right answers by nodes and neighbours of at most 2, 3, ... hops; those of each hop and of each of
+    ``count`` kinds are apart.
+
+    Nothing where the columns are too many. Of two hops alone where neighbours are drawn, or ``known``, the best share so far, is
+    hardly wrong.
+    """
+    test, width = sample.test, rows.shape[1]
+    hops = min(HOPS if sample.whole and known < HARDLY_WRONG else 2, int((MOST_COLUMNS / width - 1) / count))
+    if hops < 2:
+        return ()
+    asked = np.union1d(test.train, test.valid)
+    parts: list[list[Floats]] = [[] for _ in range(hops)]
+    for lists in kinds:
+        values = rows
+        for near in parts:
+            values = lists.means(values)
+            near.append(values[asked])
+    own, test = rows[asked], test.placed(asked)
+    shares = [test.of(own, *(each for near in parts[:hop] for each in near)) for hop in range(1, 1 + hops)]
+    return (max(shares[:2]), *shares[2:])
 
 
 def _shares(sample: GraphSample, rows: Floats, lists: WholeLists) -> Shares:

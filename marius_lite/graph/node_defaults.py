@@ -104,6 +104,20 @@ def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried)
     return [*settings, *patience]
 
 
+def by_depth(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
+    """Return layers for more than two hops, where linear models are clearly better that see more, each hop apart."""
+    given = {"dropout", "normalize_features", "directions", "degree_unit", "weight_unit"}.issuperset(section(over, "model"))
+    other = "fanouts" in section(over, "sampling") or "method" in section(over, "training")
+    if file != presets.PREFIX + "sage" or seen.depth == 2 or not given or other:
+        return []
+    layers = presets.read("sage", None)["model"]["layers"] * (seen.depth - 1)
+    log.info(
+        f"model.layers={layers}, because {seen.told(max(seen.far))} by neighbours of {seen.depth} hops, each hop apart, and "
+        f"{seen.shown(seen.near)} without; --set model.layers={layers[:1]} takes two hops"
+    )
+    return [f"model.layers={layers}"]
+
+
 def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return settings for weights of each relation, or of each end of edges, where linear models are clearly better with them."""
     given = {"dropout", "normalize_features", "layers", "directions", "degree_unit"}.issuperset(section(over, "model"))

@@ -72,6 +72,7 @@ OF_NODES: dict[str, list[str]] = {
     "balanced": ["--set", "loss.class_weights=balanced"],
     "degrees not seen": ["--set", "model.degree_unit=0"],
     "features": ["--set", "model.inputs=features"],
+    "two hops": ["--set", "model.layers=[128]", "--set", "model.inputs=features"],
     "columns": ["--set", "model.normalize_features=columns"],
     "gcn": ["--config", "preset:gcn"],
     "divided": ["--set", "model.normalize_features=true"],

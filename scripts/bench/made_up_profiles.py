@@ -1,4 +1,5 @@
-"""The graphs of `made_up.py` whose nodes have profiles: weak ones, amounts of money, and two numbers that only tell together."""
+"""The graphs of `made_up.py` whose nodes have profiles: weak ones, amounts of money, two numbers that only tell together, and
+some that tell the classes of nodes several links away."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from made_up_nodes import Nodes, classed, mean_of_neighbours
 
 
@@ -44,4 +46,35 @@ def either(seed: int, nodes: int = 4000) -> Nodes:
     return replace(graph, y=y, x=x.astype(np.float32))
 
 
-PROFILES: dict[str, Callable[[int], Nodes]] = {"profiles": profiles, "groups": groups, "amounts": amounts, "either": either}
+def stages(seed: int, nodes: int = 5000, count: int = 5) -> Nodes:
+    """Products of five stages, each made of two to four of the stage before. The class follows from means over one, two and, most
+    of all, three links against their direction."""
+    rng = np.random.default_rng(seed)
+    stage = rng.integers(count, size=nodes)
+    members = [np.flatnonzero(stage == s) for s in range(count)]
+    made_of = [rng.choice(members[s - 1], rng.integers(2, 5), replace=False) if s else np.empty(0, np.int64) for s in stage]
+    edges = np.stack([np.concatenate(made_of), np.repeat(np.arange(nodes), [len(parts) for parts in made_of])], 1)
+    x = rng.normal(size=(nodes, 12))
+    links = np.maximum(np.bincount(edges[:, 1], minlength=nodes), 1)
+
+    def before(values: npt.NDArray[np.float64], stages: int) -> npt.NDArray[np.float64]:
+        for _ in range(stages):
+            values = np.bincount(edges[:, 1], values[edges[:, 0]], nodes) / links
+        return values
+
+    far = 0.6 * before(x[:, 2], 1) + before(x[:, 3], 2) + 2 * before(x[:, 0] + 0.5 * x[:, 1], 3)
+    score = 0.3 * x[:, 4] + far + 0.1 * rng.normal(size=nodes)
+    y = np.digitize(score, np.quantile(score, [0.25, 0.5, 0.75]))
+    splits = np.split(rng.permutation(nodes), [nodes // 5, 2 * nodes // 5])
+    return Nodes(edges, x.astype(np.float32), y, splits, one_way=True)
+
+
+PROFILES: dict[str, Callable[[int], Nodes]] = {
+    "profiles": profiles,
+    "groups": groups,
+    "amounts": amounts,
+    "either": either,
+    "stages": stages,
+    "next-class": lambda seed: replace(classed(seed, signal=1.0, step=1), one_way=True),
+    "class-after-next": lambda seed: replace(classed(seed, nodes=4000, classes=5, signal=0.6, step=2), one_way=True),
+}

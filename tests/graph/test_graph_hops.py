@@ -132,7 +132,8 @@ def test_the_ends_of_edges_have_weights_of_their_own_where_that_says_more(made):
     seen = tried(dataset, ["in", "out", "both"])
     assert (seen.related_directions, seen.better_related) == ("both", True)
     config = config_for(dataset, None)
-    assert (config.model.encoder, config.model.directions) == ("rgcn", "both")
+    assert (config.model.encoder, config.model.directions, len(config.model.layers)) == ("rgcn", "both", seen.depth - 1)
+    assert seen.depth > 2
 
 
 def test_partitions_change_nothing_that_is_seen(made):
@@ -268,3 +269,36 @@ def test_numbers_of_neighbours_are_shown_where_they_tell_the_class(cli, tmp_path
     assert "where they see how many neighbours a node has" in caplog.text
     assert config_for(Dataset.open(tmp_path / "d"), None, ["model.degree_unit=0"]).model.degree_unit == 0
     assert config_for(Dataset.open(tmp_path / "d"), None, ["training.method=cluster"]).model.degree_unit == 0
+
+
+def test_layers_are_as_many_as_the_hops_that_tell_classes(cli, tmp_path, caplog):
+    """The class is whether the mean of a number three links away is above its median."""
+    rng, nodes = np.random.default_rng(0), 1200
+    x, source, target = rng.normal(size=(nodes, 4)), rng.integers(nodes, size=3 * nodes), np.repeat(np.arange(nodes), 3)
+    far = x[:, 0]
+    for _ in range(3):
+        far = np.bincount(target, far[source]) / 3
+    np.save(tmp_path / "edges.npy", np.stack([source, target], 1))
+    np.save(tmp_path / "x.npy", x.astype(np.float32))
+    np.save(tmp_path / "y.npy", (far > np.median(far)).astype(np.int64))
+    stored(cli, tmp_path, rng.permutation(nodes), 400)
+    dataset = Dataset.open(tmp_path / "d")
+    seen = tried(dataset, directions=["in", "out"])
+    assert seen.depth == 3
+    assert seen.deeper[0] > seen.near + 0.1
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config = config_for(dataset, None)
+    assert (config.model.encoder, len(config.model.layers), config.sampling.fanouts) == ("sage", 2, (15, 10, 10))
+    assert "right by neighbours of 3 hops, each hop apart" in caplog.text
+    for given in ("model.layers=[128]", "sampling.fanouts=[5,5]"):
+        assert len(config_for(dataset, None, [given]).model.layers) == 1
+    assert replace(seen, deeper=(seen.near, seen.near)).depth == 2
+    assert replace(seen, deeper=()).depth == 2
+
+
+def test_wide_features_are_not_set_side_by_side_for_more_hops(made, monkeypatch):
+    dataset = made(0.0, [None])
+    assert len(tried(dataset, directions=["in"]).deeper) == module.HOPS - 2
+    for columns, more in ((79, 1), (63, 0)):
+        monkeypatch.setattr(module, "MOST_COLUMNS", columns)
+        assert len(tried(dataset, directions=["in"]).deeper) == more
