@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from marius_lite.machine_process import speaks
 from marius_lite.printable import printable
 
 log = logging.getLogger("marius_lite")
+LOCK = threading.RLock()
+"""Bars and lines of one process take turns. By itself tqdm makes a lock between processes, which outlives one that is killed."""
 
 
 class StandardError(logging.Handler):
@@ -25,7 +29,7 @@ class StandardError(logging.Handler):
         line = f"{kind}{printable(self.format(record))}"
         try:
             if "tqdm" in sys.modules:  # before it is loaded there are no bars
-                sys.modules["tqdm"].tqdm.write(line, file=sys.stderr)
+                bars().write(line, file=sys.stderr)
             else:
                 print(line, file=sys.stderr)
             sys.stderr.flush()
@@ -47,6 +51,25 @@ def on_standard_error() -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(before)
+
+
+@contextmanager
+def only_warnings() -> Iterator[None]:
+    """Tell nothing but warnings until the block ends: of a part of the work that the user did not ask for by name."""
+    before = log.level
+    log.setLevel(max(logging.WARNING, log.getEffectiveLevel()))
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def bars() -> Any:
+    """Return the class of bars, `tqdm.tqdm`."""
+    from tqdm import tqdm  # many commands show none
+
+    tqdm.set_lock(LOCK)
+    return tqdm
 
 
 def shows_bars() -> bool:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-import threading
 from io import StringIO
 from typing import Any
 
 from tqdm import tqdm
 
-from marius_lite.log import log, shows_bars
+from marius_lite.log import bars, log, shows_bars
 
-LOCK = threading.RLock()
-"""Bars of one process take turns. By itself tqdm makes a lock between processes, which outlives a process that is killed."""
 EVERY = 30.0
 """Seconds between two lines where there is no terminal. A shorter pass writes no line."""
 
@@ -35,5 +32,5 @@ def progress_bar(name: str, unit: str, total: int | None = None) -> tqdm[Any]:
         known = " of {total_fmt} ({percentage:.0f}%), {remaining} left" if total else ""
         said = f"{{desc}}: {{n_fmt}}{known}, {{rate_fmt}}{{postfix}}"
         where = {"mininterval": EVERY, "delay": EVERY, "file": Lines(), "bar_format": said}
-    tqdm.set_lock(LOCK)
-    return tqdm(total=total, unit=unit, unit_scale=True, desc=name, **where)
+    bar: tqdm[Any] = bars()(total=total, unit=unit, unit_scale=True, desc=name, **where)
+    return bar

@@ -115,3 +115,15 @@ def test_what_a_message_quotes_controls_no_terminal(capfd):
     with on_standard_error():
         log.warning("node %s", "a\x1b[31m\nb")
     assert capfd.readouterr().err == "warning: node a\\x1b[31m\\nb\n"
+
+
+def test_lines_make_no_lock_between_processes():
+    """Such a lock would outlive a command that is stopped, and Python would complain of it."""
+    program = """
+import tqdm, multiprocessing.synchronize as locks
+from marius_lite.log import log, on_standard_error
+locks.SemLock.__init__ = lambda *_, **__: 1 / 0
+with on_standard_error():
+    log.info("a line")
+"""
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stderr == "a line\n"

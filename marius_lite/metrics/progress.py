@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 from tqdm import tqdm
 
-from marius_lite.log import shows_bars
-from marius_lite.progress_bar import LOCK
+from marius_lite.log import bars, shows_bars
 
 UNKNOWN = "?"
 """The time that is left, where nothing says it yet."""
@@ -23,8 +22,7 @@ class Progress:
 
     def __init__(self, items: int, unit: str, epochs: int, done: int):
         self._epochs, self._total, self._before, self._done = epochs, items * epochs, done, done
-        tqdm.set_lock(LOCK)
-        self._bar = tqdm(
+        self._bar = bars()(
             total=self._total,
             initial=done,
             unit=f" {unit}",

@@ -1,7 +1,7 @@
 """Smaller graphs to search on: k-cores of the training graph.
 
 The k-core is what is left when nodes with fewer than k edges are removed until none is. A core keeps what is dense, so that
-settings rank on it much as on the whole graph (GraSH, see `tune.rounds`). It is found by passes over the edges on disk.
+settings rank on it much as on the whole graph (GraSH, see `tune.rounds`).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from marius_lite import files
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.edges import EDGES_AT_ONCE, EdgeBuckets
-from marius_lite.log import log
+from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.log import log, only_warnings
 from marius_lite.preprocess.make import make_dataset
 from marius_lite.storage.npy_file import write_npy
+from marius_lite.tune.peeling import Left, edges_between, peel_of
 
 NODE_BYTES = 6
 """Bytes a node while cores are found: its edges (uint32), whether it is left, and whether it was in the core before."""
@@ -26,7 +26,6 @@ GROWTH = 1.25
 """How many times larger each next k is that is tried."""
 LEAST_VALID = 50
 """So many validation edges must be left for figures to tell trials apart."""
-Left = npt.NDArray[np.bool_]
 
 
 def reduced(dataset: Dataset, shares: Sequence[float], folder: Path) -> dict[float, Dataset]:
@@ -46,42 +45,16 @@ def reduced(dataset: Dataset, shares: Sequence[float], folder: Path) -> dict[flo
 
 def _cores(edges: EdgeBuckets, nodes: int, shares: Sequence[float]) -> Iterator[tuple[float, Left]]:
     """Yield for each share, from the largest on, which nodes are in the last core with so many edges."""
-    left, k = np.ones(nodes, np.bool_), 1
+    left, k, peel = np.ones(nodes, np.bool_), 1, peel_of(edges, nodes)
     for share in shares:
         while True:
             core = left.copy()
             following = max(k + 1, int(k * GROWTH))
-            if _peel(edges, core, following) < share * edges.total:
+            if peel(core, following) < share * edges.total:
                 break
             left, k = core, following
         log.info("%d-core: %s of %s nodes, for %.0f%% of the edges", k, f"{left.sum():,}", f"{nodes:,}", 100 * share)
         yield share, left
-
-
-def _peel(edges: EdgeBuckets, left: Left, k: int) -> int:
-    """Remove nodes until each has ``k`` edges to those that are left. Returns how many edges are left."""
-    while True:
-        degrees, count = np.zeros(len(left), np.uint32), 0
-        for src, _, dst in _between(edges, left):
-            count += len(src)
-            for ends in (src, dst):
-                np.add.at(degrees, ends, 1)
-        few = left & (degrees < k)
-        if not few.any():
-            return count
-        left[few] = False
-
-
-def _between(edges: EdgeBuckets, left: Left) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the edges between the nodes that are left: blocks of node ids and relations, (3, edges)."""
-    size, every = edges.partitioning.rows, range(edges.partitioning.partitions)
-    for piece in edges.block(every, every, EDGES_AT_ONCE, ("src", "rel", "dst")):
-        buckets = piece.bucket_of_each()
-        src, rel, dst = (column.astype(np.int64) for column in piece.columns)
-        src += buckets // len(every) * size
-        dst += buckets % len(every) * size
-        both = left[src] & left[dst]
-        yield np.stack([src[both], rel[both], dst[both]])
 
 
 def _make(dataset: Dataset, left: Left, path: Path) -> None:
@@ -89,7 +62,7 @@ def _make(dataset: Dataset, left: Left, path: Path) -> None:
     work = path.with_name(path.name + ".edges")
     files.make_folder(work)
     counts = {
-        split: write_npy(work / f"{split}.npy", (block.T for block in _between(dataset.edges(split), left)))
+        split: write_npy(work / f"{split}.npy", (block.T for block in edges_between(dataset.edges(split), left)))
         for split in ("train", "valid")
     }
     if counts["valid"] < LEAST_VALID:
@@ -97,5 +70,6 @@ def _make(dataset: Dataset, left: Left, path: Path) -> None:
         files.make_folder(path)
     else:
         given: dict[str, Any] = {"valid": work / "valid.npy", "ids": "int"}
-        make_dataset(work / "train.npy", path, **given)
+        with only_warnings():
+            make_dataset(work / "train.npy", path, **given)
     files.remove_tree(work)

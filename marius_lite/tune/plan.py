@@ -22,6 +22,8 @@ from marius_lite.tune.rounds import Round, rounds
 from marius_lite.tune.space import Space, applied, default_space, first_point, left_out, read_space
 
 RECORD = "search.json"
+BEFORE_RECORD = {".lock", "runs"}
+"""What a search has made when it writes its record."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,14 @@ def _check(options: TuneOptions) -> None:
     ):
         if value is not None and value < least:
             raise UserError(f"--{name} {value}: must be {least} or more")
+
+
+def require_search(folder: Path) -> None:
+    """Raise UserError where a folder holds something else than a search."""
+    if folder.is_dir() and not (folder / RECORD).exists():
+        others = sorted({path.name for path in folder.iterdir()} - BEFORE_RECORD)
+        if others:
+            raise UserError(f"{folder}: exists already and is no search: it has {others[0]}: choose another --output")
 
 
 def keep_record(plan: SearchPlan, folder: Path) -> None:

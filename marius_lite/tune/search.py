@@ -27,7 +27,7 @@ from marius_lite.printable import printable
 from marius_lite.tune import trial as trials
 from marius_lite.tune.clock import Clock
 from marius_lite.tune.cores import NODE_BYTES, reduced
-from marius_lite.tune.plan import SearchPlan, TuneOptions, keep_record, make_plan
+from marius_lite.tune.plan import SearchPlan, TuneOptions, keep_record, make_plan, require_search
 from marius_lite.tune.rounds import Round, kept
 from marius_lite.tune.study import Trials, mend, quiet
 from marius_lite.tune.tables import write_results
@@ -47,6 +47,7 @@ def tune_dataset(dataset: Path | str, folder: Path | str, **options: Any) -> dic
     """
     data, where = Dataset.open(dataset), Path(folder)
     plan = make_plan(data, TuneOptions(**options))
+    require_search(where)
     files.make_folder(where / "runs")
     with files.lock(where / ".lock"), quiet():
         keep_record(plan, where)
@@ -108,7 +109,10 @@ class Tuning:
 
     def _nothing(self, each: Round) -> str:
         failed = [trial.user_attrs.get("error") for trial in self.studies[each.number].all]
-        first = next((error for error in failed if error), "time was over before its first evaluation: give more --time")
+        first = next(
+            (error for error in failed if error),
+            "time was over before its first evaluation: give the command again with more --time",
+        )
         return f"{self.folder}: no trial of round {each.number + 1} came to a figure: {first}"
 
     def _most(self, each: Round) -> int | None:
@@ -141,12 +145,11 @@ class Tuning:
     def _round(self, each: Round) -> None:
         """Run the trials of a round, as many at a time as there are processes, until they or the time are over."""
         study, options = self.studies[each.number], self.plan.options
-        share = (each.number + 1) / len(self.plan.rounds)
         left = [(trial.number, study.point(trial.params)) for trial in study.of_state("RUNNING")]
         running: list[Running] = []
         try:
             while True:
-                over = self._clock.left(share) <= 0
+                over = self._clock.left(self._share(each, running)) <= 0
                 while len(running) < options.processes and not over and (left or self._more(each)):
                     number, point = left.pop(0) if left else study.ask()
                     running += self._start(each, number, point)
@@ -168,12 +171,20 @@ class Tuning:
             for one in running:
                 one.process.join()
 
+    def _share(self, each: Round, running: list[Running]) -> float:
+        """Return the share of the time after which a round ends: all of it where no trial has come to a figure yet."""
+        known = self.studies[each.number].best() or any(self._figure(one) is not None for one in running)
+        return (each.number + 1) / len(self.plan.rounds) if known else 1.0
+
+    def _figure(self, one: Running) -> float | None:
+        return trials.outcome(one.job, self.plan.metric).value
+
     def _had_its_part(self, each: Round, one: Running) -> bool:
         """Return whether a trial has had an equal part of its round's time, and has come to a figure."""
         if (whole := self._clock.limit) is None:
             return False
         part = whole / len(self.plan.rounds) * self.plan.options.processes / (self._most(each) or LEAST_TRIALS)
-        return time.monotonic() - one.began > part and trials.outcome(one.job, self.plan.metric).value is not None
+        return time.monotonic() - one.began > part and self._figure(one) is not None
 
     def _more(self, each: Round) -> bool:
         """Return whether a round has trials that have not begun."""

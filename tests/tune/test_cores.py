@@ -1,13 +1,11 @@
-"""Cores: the k-cores of the training graph, by networkx's definition, and datasets of them."""
+"""Datasets of cores: the edges between the nodes of the k-cores of the training graph."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.preprocess.make import make_dataset
-from marius_lite.tune.cores import _peel, reduced
+from marius_lite.tune.cores import reduced
 
 
 def graph(tmp, seed, nodes=60, edges=300, partitions=3):
@@ -28,32 +26,6 @@ def edges_of(dataset, split):
         (i * size + int(s), int(r), j * size + int(d)) for i in range(p) for j in range(p) for s, d, r in zip(*edges.read(i, j))
     ]
     return sorted((raw[s], names[r], raw[d]) for s, r, d in ids), ids
-
-
-def core_by_definition(ids, nodes, k):
-    left = set(range(nodes))
-    while True:
-        degree = dict.fromkeys(left, 0)
-        for s, _, d in ids:
-            if s in left and d in left:
-                degree[s] += 1
-                degree[d] += 1
-        few = {node for node in left if degree[node] < k}
-        if not few:
-            return left
-        left -= few
-
-
-@given(seed=st.integers(0, 1000), k=st.integers(1, 20))
-@settings(max_examples=8, deadline=None)
-def test_what_is_left_is_the_core(seed, k, tmp_path_factory):
-    dataset = graph(tmp_path_factory.mktemp("core"), seed, edges=200)
-    _, ids = edges_of(dataset, "train")
-    left = np.ones(dataset.manifest.nodes, bool)
-    count = _peel(dataset.edges("train"), left, k)
-    expected = core_by_definition(ids, len(left), k)
-    assert {*np.flatnonzero(left).tolist()} == expected
-    assert count == sum(s in expected and d in expected for s, _, d in ids)
 
 
 def test_datasets_of_cores_hold_the_edges_between_their_nodes(tmp_path):
