@@ -95,7 +95,7 @@ class Tuning:
             self._fill(each)
             self._round(each)
             if not self.studies[each.number].best():
-                raise RunError(self._nothing(each))
+                return self._of_round_before(each)
         result = write_results(self.plan, self.studies, self.folder)
         if result["cut"]:
             log.warning(
@@ -106,6 +106,13 @@ class Tuning:
                 printable(str(result["run"])),
             )
         return result
+
+    def _of_round_before(self, each: Round) -> dict[str, Any]:
+        """Write what came of the rounds before one without a figure. Raises RunError where there is none."""
+        if not each.number:
+            raise RunError(self._nothing(each))
+        log.warning("%s. What is written is the best of round %d, which saw less", printable(self._nothing(each)), each.number)
+        return write_results(self.plan, self.studies[: each.number], self.folder)
 
     def _nothing(self, each: Round) -> str:
         failed = [trial.user_attrs.get("error") for trial in self.studies[each.number].all]

@@ -23,15 +23,16 @@ COLUMNS = ("round", "trial", "of", "edges", "epochs", "seconds", "state")
 
 
 def write_results(plan: SearchPlan, studies: list[Trials], folder: Path) -> dict[str, Any]:
-    """Write the files, and return the result: the figures, the best settings, and where they are."""
+    """Write the files, and return the result: the figures, the best settings, and where they are. ``studies``: of rounds in which
+    some trial came to a figure, from the first on."""
     rows = [_row(plan, number, trial) for number, study in enumerate(studies) for trial in study.all]
     _write_tables(plan, rows, folder)
     best = studies[-1].best()[0]
     settings = list(best.user_attrs["settings"])
     config = plan.config(settings, plan.base.training.epochs).model_dump(mode="json", exclude_defaults=True)
-    title = (
-        f"# {plan.metric} {best.value:.4f} on the validation split, trial {best.number} of the last of {len(studies)} rounds\n"
-    )
+    run = folder / "runs" / f"{len(studies)}-{best.number}"
+    rounds = f"round {len(studies)} of {len(plan.rounds)}"
+    title = f"# {plan.metric} {best.value:.4f} on the validation split, trial {best.number} of {rounds}\n"
     files.write_atomic(folder / BEST, (title + yaml.safe_dump(config, sort_keys=False)).encode())
     first = next((trial for trial in studies[-1].best() if _is_base(studies, len(studies) - 1, trial)), None)
     return {
@@ -42,7 +43,7 @@ def write_results(plan: SearchPlan, studies: list[Trials], folder: Path) -> dict
         "cut": bool(best.user_attrs.get("cut")),
         "trials": [len(study.all) for study in studies],
         "config": str(folder / BEST),
-        "run": str(folder / "runs" / f"{len(studies)}-{best.number}"),
+        **({"run": str(run)} if run.exists() else {}),  # those of earlier rounds are removed
         "table": str(folder / MARKDOWN),
     }
 

@@ -167,6 +167,25 @@ def test_by_time_a_slow_trial_has_its_part_and_a_figure(pretended, tiny_dataset,
     assert "cut" in table(tmp_path / "t")[0]["state"]
 
 
+def test_where_time_is_over_in_a_later_round_the_best_of_the_one_before_is_written(pretended, tiny_dataset, tmp_path, caplog):
+    now = [0.0]
+    pretended.setattr("marius_lite.tune.clock.time.monotonic", lambda: now[0])
+
+    def start(job):
+        now[0] += 100
+        ended = pretended_trials.start(job)
+        if job.run.name.startswith("2-"):
+            (job.run / "metrics.jsonl").write_text("")
+        return ended
+
+    pretended.setattr("marius_lite.tune.trial.start", start)
+    result = tune_dataset(tiny_dataset, tmp_path / "t", seconds=250.0, sets=SETS, file="preset:kg")
+    assert "no trial of round 2 came to a figure: time was over before its first evaluation" in caplog.text
+    assert "What is written is the best of round 1, which saw less" in caplog.text
+    assert "run" not in result
+    assert "of round 1 of 3" in (tmp_path / "t" / "best.yaml").read_text()
+
+
 def test_it_is_told_where_the_best_trial_was_cut_short(pretended, tiny_dataset, tmp_path, caplog):
     now = [0.0]
     pretended.setattr("marius_lite.tune.clock.time.monotonic", lambda: now[0])
