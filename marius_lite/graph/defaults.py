@@ -47,31 +47,42 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
 
     ``sets`` change settings of the preset. Where they choose a task or an encoder, it is one that suits these too.
     """
-    over, hops = settings(sets), list[str]()
-    if file is None:
-        counts = may_see_degrees(over)
-        memory = memory_of(over)
-        nodes = over.get("task") in (None, presets.NODES)
-        seen = linear_models(dataset, _chosen(over, "directions"), counts, memory) if nodes else None
-        hops = by_place(over, seen) if seen is not None else []
-        file = _preset(dataset, over, seen, placed=bool(hops))
-        if seen is not None:
-            if not hops:
-                hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
-                hops += by_depth(str(file), over, seen)
-                hops += [*by_weight(over, seen), *by_degree(over, seen, hops)]
-            hops += by_rarity(over, seen)
-        if str(file) in FOR_NODES:
-            hops += by_tails(dataset, over, seen, hops)
-            hops += some_neighbours(dataset, str(file), presets.merged(over, settings(hops)))
-    others = node_settings(dataset, str(file), presets.merged(over, settings(hops)))
-    config = load(file, [*_decoder(dataset, file, over), *others, *hops, *sets])
+    file, suited = suitable(dataset, file, sets)
+    config = load(file, suited)
     if str(file) == WITHOUT_BIASES and dataset.manifest.relations <= 1 and not config.model.biases:
         log.warning(
             f"{WITHOUT_BIASES} has no biases (model.biases): where links follow little but the popularity of nodes, its "
             f"figures are below those of popularity alone: compare {presets.PREFIX}social, with fewer numbers a node (model.dim)"
         )
     return config
+
+
+def suitable(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> tuple[Path | str | None, list[str]]:
+    """Return the file that `config_for` loads, and all settings: those that suit the dataset, then ``sets``."""
+    over, hops = settings(sets), list[str]()
+    if file is None:
+        file, hops = _suitable_preset(dataset, over)
+    others = node_settings(dataset, str(file), presets.merged(over, settings(hops)))
+    return file, [*_decoder(dataset, file, over), *others, *hops, *sets]
+
+
+def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | None, list[str]]:
+    """Return the preset that suits a dataset, and what linear models say beside it."""
+    memory = memory_of(over)
+    nodes = over.get("task") in (None, presets.NODES)
+    seen = linear_models(dataset, _chosen(over, "directions"), may_see_degrees(over), memory) if nodes else None
+    hops = by_place(over, seen) if seen is not None else []
+    file = _preset(dataset, over, seen, placed=bool(hops))
+    if seen is not None:
+        if not hops:
+            hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
+            hops += by_depth(str(file), over, seen)
+            hops += [*by_weight(over, seen), *by_degree(over, seen, hops)]
+        hops += by_rarity(over, seen)
+    if str(file) in FOR_NODES:
+        hops += by_tails(dataset, over, seen, hops)
+        hops += some_neighbours(dataset, str(file), presets.merged(over, settings(hops)))
+    return file, hops
 
 
 def _preset(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, placed: bool) -> str | None:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from marius_lite import files
 from marius_lite.config import machine, presets
-from marius_lite.config.load import check, load, settings
+from marius_lite.config.load import check, load
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.defaults import config_for, linear_models, shape_of
+from marius_lite.graph.defaults import suitable
 from marius_lite.graph.facts import facts_of
-from marius_lite.graph.node_defaults import some_neighbours
 from marius_lite.tune.rounds import Round, rounds
 from marius_lite.tune.space import Space, applied, default_space, first_point, left_out, read_space
 
@@ -47,10 +46,11 @@ class TuneOptions:
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A search with all that it depends on. ``file``: what trials begin with. ``base``: the configuration there."""
+    """A search with all that it depends on. ``file``, ``sets``: what trials begin with. ``base``: the configuration there."""
 
     dataset: Dataset
     file: str
+    sets: tuple[str, ...]
     base: Config
     space: Space
     rounds: list[Round]
@@ -70,11 +70,11 @@ class SearchPlan:
     def settings(self, point: dict[str, Any]) -> list[str]:
         """Return the settings of a point that a trial sets, beside those that all have."""
         decoder = [f"model.decoder={point['model.decoder']}"] if "model.decoder" in point else []
-        return applied(point, load(self.file, [*self.options.sets, *decoder]))
+        return applied(point, load(self.file, [*self.sets, *decoder]))
 
     def config(self, settings: Sequence[str], epochs: int) -> Config:
         """Return the configuration of a trial. Raises UserError where its settings contradict each other."""
-        over = [*self.options.sets, *settings, f"training.epochs={epochs}", "evaluation.split=valid"]
+        over = [*self.sets, *settings, f"training.epochs={epochs}", "evaluation.split=valid"]
         config = load(self.file, over)
         return self._share(config) if self.options.processes > 1 else config
 
@@ -105,21 +105,18 @@ def make_plan(dataset: Dataset, options: TuneOptions) -> SearchPlan:
         raise UserError(
             f"{dataset.path}: has no validation split, by which trials are compared: preprocess with --split or --valid"
         )
-    file, sets = options.file, list(options.sets)
-    if file is None:
-        file = presets.PREFIX + presets.suitable(shape_of(dataset, {}, linear_models(dataset)))[0]
-        sets = [*some_neighbours(dataset, file, settings(sets)), *sets]
-    base = config_for(dataset, file, sets)
+    file, suited = suitable(dataset, options.file, options.sets)
+    base = load(file, suited)
     if base.evaluation.split not in ("auto", "valid"):
         raise UserError(
             f"`evaluation.split` is {base.evaluation.split}: trials are compared on the validation split alone: leave it out"
         )
     planning_of(base)  # a task that is unknown is told here
-    space = default_space(base, dataset.manifest.relations, file)
+    space = default_space(base, dataset.manifest.relations, str(file))
     fixed = {item.partition("=")[0].strip() for item in options.sets}
     space = read_space(options.space, {key: searched for key, searched in space.items() if key not in fixed})
-    plan = SearchPlan(dataset, file, base, space, [], options)
-    return SearchPlan(dataset, file, base, space, rounds(options.rounds, options.reduction, plan.reduces_graph), options)
+    plan = SearchPlan(dataset, str(file), tuple(suited), base, space, [], options)
+    return replace(plan, rounds=rounds(options.rounds, options.reduction, plan.reduces_graph))
 
 
 def _check(options: TuneOptions) -> None:

@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 
+import numpy as np
 import pretended_trials
 import pytest
 import yaml
@@ -11,6 +12,7 @@ import yaml
 from marius_lite.config.load import load
 from marius_lite.errors import RunError, UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.defaults import config_for
 from marius_lite.preprocess.update import update_dataset
 from marius_lite.tune import search as module
 from marius_lite.tune.search import tune_dataset
@@ -58,6 +60,28 @@ def test_the_settings_that_it_begins_with_are_the_first_trial(pretended, tiny_da
     base = load("preset:kg", SETS)
     best = load(tmp_path / "t" / "best.yaml")
     assert best.model_dump(exclude={"evaluation"}) == base.model_dump(exclude={"evaluation"})
+
+
+def test_trials_begin_with_all_that_train_itself_takes_for_a_dataset(pretended, cli, tmp_path):
+    """Nodes without features: the preset divides features by their sum, which nothing can be trained with."""
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "edges.npy", rng.integers(100, size=(400, 2)))
+    np.save(tmp_path / "y.npy", rng.integers(3, size=100))
+    given = ["--labels", tmp_path / "y.npy", "--node-split", "0.5,0.3,0.2", "--adjacency=in"]
+    assert cli("preprocess", tmp_path / "edges.npy", *given, "--output", tmp_path / "data") == 0
+    begun = []
+
+    def start(job):
+        begun.append(job.config)
+        job.run.mkdir()
+        (job.run / "metrics.jsonl").write_text('{"kind": "evaluation", "accuracy": 0.5}\n')
+        return pretended_trials.Ended()
+
+    pretended.setattr("marius_lite.tune.trial.start", start)
+    tune_dataset(tmp_path / "data", tmp_path / "t", trials=1, rounds=1)
+    own = config_for(Dataset.open(tmp_path / "data"), None)
+    assert begun[0].model_dump(exclude={"evaluation"}) == own.model_dump(exclude={"evaluation"})
+    assert begun[0].evaluation.split == "valid"
 
 
 def test_no_figure_is_told_of_settings_that_the_space_has_not(pretended, tiny_dataset, tmp_path, caplog):
