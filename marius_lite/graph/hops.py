@@ -71,7 +71,7 @@ class Tried:
     see `LinearTest`. ``counted``: what the number of a node's neighbours says beside these; None where that was not tried.
     ``placed``: what is said by rows that tell where a node is, whatever its features; None where that was not tried. ``logs``:
     whether all this is said of logarithms of columns with long tails, which are clearly better. ``bent_apart``, ``bent_mixed``:
-    with random units beside a node and its neighbours, and beside two hops. ``deeper``, ``related_deeper``: as ``apart`` and
+    ``apart`` and ``mixed`` of two hops, also with random units beside them. ``deeper``, ``related_deeper``: as ``apart`` and
     ``related``, of 3, 4, ... hops; empty where that was not tried.
     """
 
@@ -262,9 +262,9 @@ def _more_said(found: Tried, sample: GraphSample, rows: Floats, ends: str) -> Tr
     test = sample.test
     if not test.several:
         near = sample.facing(found.directions)
-        apart, mixed = ((rows, near.means(rows)), (near.mixed(near.mixed(rows)),))
-        found = replace(found, bent_apart=test.of(*apart, hidden=True), bent_mixed=test.of(*mixed, hidden=True))
-        found = replace(found, deeper=_by_hops(sample, rows, 1, [near], found.by_features)[1:])
+        bent, *deeper = _by_hops(sample, rows, 1, [near], found.by_features, hidden=True) or (0.0,)
+        mixed = test.of(near.mixed(near.mixed(rows)), hidden=True)
+        found = replace(found, bent_apart=bent, bent_mixed=mixed, deeper=tuple(deeper))
     if max(found.best, found.bent_apart, found.bent_mixed) >= HARDLY_WRONG:
         return found
     return replace(found, placed=walked_rows(sample, rows, ends, FIRST_HOPS))
@@ -280,17 +280,20 @@ def _related(sample: GraphSample, rows: Floats, relations: int, directions: str,
     return _by_hops(sample, rows, relations * len(ends), kinds, known)
 
 
-def _by_hops(sample: GraphSample, rows: Floats, count: int, kinds: Iterable[WholeLists], known: float) -> tuple[float, ...]:
+def _by_hops(
+    sample: GraphSample, rows: Floats, count: int, kinds: Iterable[WholeLists], known: float, hidden: bool = False
+) -> tuple[float, ...]:
     """Return the shares of right answers by nodes and neighbours of at most 2, 3, ... hops; those of each hop and of each of
-    ``count`` kinds are apart.
+    ``count`` kinds are apart. ``hidden``: the better of these and of these with random units beside them.
 
-    Nothing where the columns are too many. Of two hops alone where neighbours are drawn, or ``known``, the best share so far, is
-    hardly wrong.
+    As many hops as columns allow; nothing where these are not even two of several kinds. Of two hops alone where neighbours are
+    drawn, or ``known``, the best share so far, is hardly wrong.
     """
     test, width = sample.test, rows.shape[1]
-    hops = min(HOPS if sample.whole and known < HARDLY_WRONG else 2, int((MOST_COLUMNS / width - 1) / count))
-    if hops < 2:
+    fitting = int((MOST_COLUMNS / width - 1) / count)
+    if fitting < 2 <= count:
         return ()
+    hops = min(HOPS if sample.whole and known < HARDLY_WRONG else 2, max(fitting, 1))
     asked = np.union1d(test.train, test.valid)
     parts: list[list[Floats]] = [[] for _ in range(hops)]
     for lists in kinds:
@@ -298,8 +301,10 @@ def _by_hops(sample: GraphSample, rows: Floats, count: int, kinds: Iterable[Whol
         for near in parts:
             values = lists.means(values)
             near.append(values[asked])
-    own, test = rows[asked], test.placed(asked)
-    shares = [test.of(own, *(each for near in parts[:hop] for each in near)) for hop in range(1, 1 + hops)]
+    test, seen, shares = test.placed(asked), [rows[asked]], list[float]()
+    for near in parts:
+        seen += near
+        shares.append(max(test.of(*seen, hidden=bent) for bent in {False, hidden}))
     return (max(shares[:2]), *shares[2:])
 
 
