@@ -9,6 +9,7 @@ from typing import Any
 from marius_lite.checkpoint.arrays import ROWS, check_arrays
 from marius_lite.checkpoint.dense import read_dense
 from marius_lite.checkpoint.find import BEST, find, hold, named, pointed, published
+from marius_lite.checkpoint.lines import missing_lines
 from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
 from marius_lite.checkpoint.state import STATE, read_state
 from marius_lite.config.planning import planning_of
@@ -17,7 +18,8 @@ from marius_lite.storage.chunks import first_damaged
 
 
 def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
-    """Return a description of a run's record and checkpoints. With ``verify`` every chunk of every checkpoint is compared.
+    """Return a description of a run's record and checkpoints. With ``verify`` every chunk of every checkpoint is compared, and
+    the length of metrics.jsonl with what the latest says: one that `resume --checkpoint` left behind may know more of it.
 
     ``verified`` is False where there was none to compare. ``warnings`` name folders that are no whole checkpoints. Raises
     UserError for what is damaged.
@@ -37,7 +39,7 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
         facts["best"] = best
     if changes := record.get("changes"):
         facts["changes"] = [f"from {change['at']} on: {' '.join(change['set'])}" for change in changes]
-    verified = [_verified(run, path.name) for path in checkpoints] if verify else []
+    verified = [_verified(run, path.name, bool(latest and path.name == latest.name)) for path in checkpoints] if verify else []
     config = config_of(run, record)
     return {
         **facts,
@@ -59,8 +61,8 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
     }
 
 
-def _verified(run: RunFolder, name: str) -> bool:
-    """Verify a checkpoint. Returns False where the run removed it meanwhile."""
+def _verified(run: RunFolder, name: str, is_latest: bool) -> bool:
+    """Verify a checkpoint, and with the latest metrics.jsonl. Returns False where the run removed it meanwhile."""
     try:
         found = hold(run, name)
     except UserError:
@@ -71,6 +73,8 @@ def _verified(run: RunFolder, name: str) -> bool:
     path, descriptor = found
     try:
         verify_checkpoint(path)
+        if is_latest and (said := missing_lines(run.metrics_file, read_state(path).metrics_length)):
+            raise UserError(f"{said}, the checkpoints are whole")
     finally:
         os.close(descriptor)
     return True

@@ -8,16 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite.checkpoint import run_folder
+from marius_lite.checkpoint.find import find
+from marius_lite.checkpoint.lines import missing_lines
 from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.checkpoint.state import read_state
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.log import log
 from marius_lite.report.history import History, read_history
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A run. ``name``: what it is called on the page. ``dataset``: None where it is gone, and ``missing`` says why."""
+    """A run. ``name``: what it is called on the page. ``dataset``: None where it is gone, and ``missing`` says why.
+
+    ``lacks``: what is said where lines of metrics.jsonl are missing.
+    """
 
     name: str
     folder: RunFolder
@@ -26,6 +33,7 @@ class Subject:
     history: History
     dataset: Dataset | None
     missing: str
+    lacks: str
 
 
 def subjects_of(runs: Sequence[Path], dataset: Path | None = None) -> list[Subject]:
@@ -45,7 +53,19 @@ def _subject(run: Path, name: str, moved_to: Path | None) -> Subject:
         if moved_to:
             raise
         dataset, missing = None, str(error)
-    return Subject(name, folder, record, config, history, dataset, missing)
+    return Subject(name, folder, record, config, history, dataset, missing, _lacks(folder))
+
+
+def _lacks(folder: RunFolder) -> str:
+    """Return what to say, and warn, where the latest checkpoint knows more of metrics.jsonl than there is."""
+    try:
+        latest = find(folder, None)
+        said = missing_lines(folder.metrics_file, read_state(latest).metrics_length) if latest else ""
+    except UserError:  # a damaged checkpoint says nothing, and its curves are still there
+        return ""
+    if said:
+        log.warning("%s", said)
+    return said
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

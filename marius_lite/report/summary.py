@@ -61,6 +61,8 @@ def _remarks(run: Subject) -> list[str]:
     history, remarks = run.history, []
     if not history.batches:
         remarks.append("nothing is trained yet: metrics.jsonl has no batches")
+    if run.lacks:
+        remarks.append(run.lacks)
     if history.unreadable:
         remarks.append(f"{history.unreadable:,} lines of metrics.jsonl cannot be read and are left out")
     if run.missing:

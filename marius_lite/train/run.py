@@ -15,6 +15,7 @@ from marius_lite import files
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.arrays import check_arrays
 from marius_lite.checkpoint.dense import load_weights, optimizer_state, read_dense, without_head
+from marius_lite.checkpoint.lines import missing_lines
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import State, read_state
 from marius_lite.config.memory import MemoryPlan
@@ -159,7 +160,8 @@ def _make_live(start: Start) -> State | None:
         raise UserError(f"{saved}: belongs to another dataset than {data.path}")
     check_arrays(saved, state.arrays)
     checkpoints.restore_live(folder, saved)
-    _tell_missing_lines(folder.metrics_file, state.metrics_length)
+    if said := missing_lines(folder.metrics_file, state.metrics_length):
+        log.warning("%s", said)
     return state
 
 
@@ -226,15 +228,6 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         log.warning(
             "torch was loaded before marius_lite, so its threads spin while they wait, which can take a third of the speed: "
             "import marius_lite first, or start Python with GOMP_SPINCOUNT=1000"
-        )
-
-
-def _tell_missing_lines(metrics: Path, expected: int) -> None:
-    """Warn where lines of metrics.jsonl from before the checkpoint are missing. The model is not touched by it."""
-    length = metrics.stat().st_size if metrics.exists() else 0
-    if length < expected:
-        log.warning(
-            "%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, length, expected
         )
 
 

@@ -143,6 +143,17 @@ def test_what_is_no_run_or_has_nothing_yet(cli, made, tmp_path, capfd):
     assert "its dataset is" in text or "dataset" in text
 
 
+@pytest.mark.parametrize("left", [100, None])
+def test_lines_that_are_missing_are_told(cli, made, tmp_path, capfd, left):
+    run = tmp_path / "run"
+    shutil.copytree(made, run, symlinks=True)
+    (run / "metrics.jsonl").write_bytes((run / "metrics.jsonl").read_bytes()[:left]) if left else (run / "metrics.jsonl").unlink()
+    assert cli("report", run) == 0
+    (told,) = [line for line in capfd.readouterr().err.splitlines() if "metrics.jsonl" in line]
+    assert "lines of what was trained before it are missing" in told
+    assert "lines of what was trained before it are missing" in checked(run / "report.html")
+
+
 def test_names_of_others_are_only_text(made, tmp_path):
     run = tmp_path / "<script>alert(1)</script>$x$"
     shutil.copytree(made, run, symlinks=True)
