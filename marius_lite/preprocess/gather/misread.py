@@ -25,8 +25,10 @@ ODD = {  # what the warning says of an id -> the pattern of such ids
     "begins or ends with a space: with and without it are two nodes; remove the spaces": r"^[\s\x{00A0}]|[\s\x{00A0}]$",
     "is in quotes: these are read as such in comma-separated files only, elsewhere they belong to the id; remove them": r'^".*"$',
     "is a number with a point: as text it is another node than the whole number; write integers": r"^-?[0-9]+\.0+$",
-    "looks like JSON or a tuple: write columns with a delimiter between them": r"^[\{\(\[]\s*[\"'0-9]|[0-9\"']\s*[\}\)\]]$",
 }
+BRACKETED = "looks like JSON or a tuple: write columns with a delimiter between them"
+OPENS, CLOSES = r"^[\{\(\[]\s*[\"'0-9][^\}\)\]]*$", r"^[^\{\(\[]*[0-9\"']\s*[\}\)\]]$"
+"""The first and the last column of such a row. A bracket that is closed in its own column is part of a name: Plate [22]."""
 SOURCES_EACH = 5  # sources to a destination: so many are rare in graphs, but usual in tables of values
 MOST_VALUES = 101
 MOST_RELATIONS = 100  # that are never too many
@@ -154,6 +156,10 @@ class Misreads:
             for sign, pattern in ODD.items():
                 if sign not in self._odd and (row := pc.index(pc.match_substring_regex(values, pattern), True).as_py()) >= 0:
                     self._odd[sign] = end, _printable(values[row].as_py())
+        if BRACKETED not in self._odd:
+            opens, closes = (pc.match_substring_regex(values, way) for values, way in zip(ends.values(), (OPENS, CLOSES)))
+            if (row := pc.index(pc.and_(opens, closes), True).as_py()) >= 0:
+                self._odd[BRACKETED] = "source", _printable(ends["source"][row].as_py())
         distinct = pc.unique(ends["destination"])
         alone = distinct[0].as_py() if len(distinct) == 1 else None
         self._same = alone if self._same in ("", alone) else None

@@ -69,6 +69,17 @@ def test_the_first_rows_are_shown_printable(tmp_path, caplog):
     assert "\x1b[31m" not in err
 
 
+@pytest.mark.parametrize("form", ["Plate [{}]", "Plate ({})", "(2R)-{}", "{{7}} {}", "Kit 4) {}", "(1 of {}"])
+def test_brackets_in_names_are_no_json(tmp_path, form):
+    assert warnings_of(tmp_path, lines((form.format(s), form.format(d)) for s, d in ENDS)) == []
+
+
+@pytest.mark.parametrize("row", ["({},{})\n", '["{}", "r", "{}"]\n', "[{} {}]\n"])
+def test_rows_in_brackets_are_told(tmp_path, row):
+    found = warnings_of(tmp_path, "".join(row.format(s, d) for s, d in ENDS))
+    assert [line for line in found if "looks like JSON or a tuple: write columns with a delimiter between them" in line]
+
+
 NAMED = [(f"n{s}", f"r{s % 7}", f"n{d}") for s, d in ENDS]
 
 
