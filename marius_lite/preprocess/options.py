@@ -141,6 +141,11 @@ class Options:
         return None if self.ids == "auto" else "int" if self.ids == "int" else "str"
 
     @property
+    def text_advice(self) -> str:
+        """What else helps where an id is no integer."""
+        return ", or keep ids as text with --ids str"
+
+    @property
     def needs_values(self) -> bool:
         """Whether the columns that ``edge_weight`` and ``timestamp`` name must be there."""
         return True

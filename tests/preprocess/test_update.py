@@ -3,6 +3,8 @@
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from preprocess_tools import data_files, decoded, make
 
@@ -195,6 +197,17 @@ def test_what_does_not_fit_is_told_and_leaves_the_dataset(tmp_path, lines, given
         marius_lite.update_dataset(tmp_path / "d", tmp_path / "new.tsv", **given)
     assert Dataset.open(tmp_path / "d").fingerprint == made.fingerprint
     assert not any((tmp_path / "d/versions").glob(".*"))
+
+
+@pytest.mark.parametrize("kind", ["tsv", "parquet"])
+def test_ids_of_another_kind_are_told_what_update_takes(tmp_path, kind):
+    make(tmp_path / "d", as_text(tmp_path / "e.tsv", triples(7)[0][:, ::2], "%d\t%d"))
+    new = tmp_path / f"new.{kind}"
+    new.write_text("n1\tn2\n") if kind == "tsv" else pq.write_table(pa.table({"src": ["n1"], "dst": ["n2"]}), new)
+    for given in ({"edges": new}, {"remove": new}):
+        with pytest.raises(UserError, match=r"not an integer id.*ids of this dataset are integers") as said:
+            marius_lite.update_dataset(tmp_path / "d", **given)
+        assert "--ids" not in str(said.value)
 
 
 def test_what_is_known_of_nodes_stays_and_new_nodes_have_none(tmp_path, monkeypatch):

@@ -66,7 +66,7 @@ def checked_edges(file: str, first_row: int, columns: Mapping[str, pa.Array], ki
             if options.on_bad_row != "skip":
                 raise UserError(
                     f"{bad[0]}: mend the row, or leave such rows out with --on-bad-row skip"
-                    + (", or keep ids as text with --ids str" if kind == "int" and " id" in bad[0].reason else "")
+                    + (options.text_advice if kind == "int" and " id" in bad[0].reason else "")
                 )
         keep = pa.array(which == len(reasons))
         checked = {role: values.filter(keep) for role, values in checked.items()}

@@ -147,7 +147,7 @@ class BlockParser:
         self._as_text = kind != self.kind
         self._strict = strict
         self._skip = options.on_bad_row == "skip" and not strict
-        self._auto = options.ids == "auto"
+        self._auto, self._text_advice = options.ids == "auto", options.text_advice
         self._no_weight = options.weight_default
         self._perhaps_titles = options.header == "auto" and not (shape.header or shape.numbered or shape.fixed or strict)
         names = [str(i) for i in range(shape.fields)]
@@ -268,7 +268,7 @@ class BlockParser:
     def _advice(self, reason: str) -> str:
         if " id" not in reason or self.shape.numbered:
             return ""
-        return ", or keep ids as text with --ids str" + (" (the first rows looked like integers)" if self._auto else "")
+        return self._text_advice + (" (the first rows looked like integers)" if self._auto else "")
 
     def _title_advice(self, number: int) -> str:
         """A first line that is bad may be titles: these are told from data by what is under them, which may be bad itself."""

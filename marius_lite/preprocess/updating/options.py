@@ -34,6 +34,10 @@ class GrownOptions(Options):
         given = super().splits
         return tuple(name for name in SPLITS if name in self.kept or name in given)
 
+    @property
+    def text_advice(self) -> str:
+        return " (ids of this dataset are integers)"
+
 
 @dataclass(frozen=True)
 class RemovedOptions(GrownOptions):
