@@ -102,10 +102,9 @@ def _colours(dataset: Dataset, nodes: Ids) -> Colours:
     counts = degrees(dataset.edges("train"), nodes)
     limits = np.unique(np.quantile(counts, (0.2, 0.4, 0.6, 0.8)).astype(np.int64))
     _, group = np.unique(np.searchsorted(limits, counts, side="right"), return_inverse=True)
-    each = [counts[group == at] for at in range(group.max() + 1)]
-    return Colours(
-        group, [f"{few.min():,} to {few.max():,}" for few in each], "degree in training, five groups of about one size"
-    )
+    ends = [(few.min(), few.max()) for few in (counts[group == at] for at in range(group.max() + 1))]
+    names = [f"{low:,}" if low == high else f"{low:,} to {high:,}" for low, high in ends]
+    return Colours(group, names, "degree in training, up to five groups, each degree in one of them")
 
 
 def _grouped(codes: Ids, names: Sequence[Any], by: str) -> Colours:
