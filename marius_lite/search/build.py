@@ -136,6 +136,8 @@ class _Indexing:
         made = writer.finished({**facts, "probing": [1, 1], "recall": {}})
         with closing(VectorIndex.open(made, table, self._dim, self._threads)) as index:
             probing, recalls = trial.tuned(index, plan.lists, recall)
+        if probing.probes == plan.lists > 1:
+            log.warning("a query looks into all %s lists, so the index saves nothing: --exact is as quick", f"{plan.lists:,}")
         made = writer.finished({**facts, "probing": list(probing), "recall": recalls})
         return {
             "kind": plan.kind,

@@ -84,6 +84,13 @@ def test_it_says_what_it_is(run):
     assert read_index(run, "inner").record["probing"][0] == 1
 
 
+@pytest.mark.parametrize(("recall", "told"), [(1.0, True), (0.01, False)])
+def test_an_index_that_looks_into_all_lists_saves_nothing(run, recall, told, caplog):
+    made = ml.index_run(run, "ivf-flat", recall=recall)
+    assert (made["lists of a query"] == made["lists"]) == told
+    assert ("saves nothing: --exact is as quick" in caplog.text) == told
+
+
 def test_an_index_has_the_same_bytes_each_time(run):
     ml.index_run(run, "ivf-pq")
     before = read_index(run, "inner").record
