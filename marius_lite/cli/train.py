@@ -56,6 +56,8 @@ def train(
     if freeze is not None:
         if freeze not in FROZEN:
             raise UserError(f"--freeze {freeze}: there are {', '.join(FROZEN)}")
+        if warm is None:
+            raise UserError(f"--freeze {freeze}: needs --from RUN, of which something stays as it is")
         sets = [*(sets or []), f"training.freeze={freeze}"]
     from marius_lite.cli.output import show, traced
     from marius_lite.graph.defaults import config_for

@@ -11,7 +11,7 @@ import torch
 
 from marius_lite._native import crc32c
 from marius_lite.checkpoint.dense import load_weights, optimizer_state, read_dense
-from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.checkpoint.run_folder import RunFolder, read_record
 from marius_lite.checkpoint.state import STATE
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -89,9 +89,14 @@ class WarmStart:
 
 
 def settings_of(run: Path) -> Path:
-    """Return the file with the settings of a run, which a run that goes on from it takes unless others are given."""
+    """Return the file with the settings of a run, which a run that goes on from it takes unless others are given.
+
+    Raises UserError where there is no run.
+    """
+    folder = RunFolder.to_read(run)
+    read_record(folder)  # a folder that is no run is told first
     log.info(printable(f"settings of {run}; `--config` takes others, `--set` changes some: training.epochs, for example"))
-    return RunFolder.to_read(run).config_file
+    return folder.config_file
 
 
 def open_warm_start(run: Path, dataset: Dataset, config: Config, record: dict[str, Any] | None = None) -> WarmStart:

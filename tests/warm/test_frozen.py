@@ -81,3 +81,5 @@ def test_a_version_that_is_gone_is_told(grown, tmp_path):
 def test_an_option_that_freezes_nothing_known_is_told_as_the_option(cli, tiny_dataset, tmp_path, capfd):
     assert cli("train", tiny_dataset, "--run", tmp_path / "run", "--freeze", "olds") == 2
     assert capfd.readouterr().err.endswith("--freeze olds: there are old, relations, both\n")
+    assert cli("train", tiny_dataset, "--run", tmp_path / "run", "--freeze", "old") == 2
+    assert "--freeze old: needs --from RUN" in capfd.readouterr().err

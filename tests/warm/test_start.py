@@ -98,6 +98,13 @@ def test_the_command_begins_from_a_run(grown, tmp_path, cli, capsys):
     assert "2.0.0" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("more", [[], ["--freeze=old"]])
+def test_a_run_that_is_not_there_is_told_before_anything_else(grown, tmp_path, cli, capfd, more):
+    assert cli("train", grown / "d", "--run", tmp_path / "run", "--from", tmp_path / "nothere", *more) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "nothere: not a run folder (it has no config.yaml)" in line
+
+
 def test_without_a_configuration_it_has_the_settings_of_the_run(grown, tmp_path, cli, caplog):
     assert cli("train", grown / "d", "--run", tmp_path / "run", "--from", grown / "old", "--set=training.epochs=1") == 0
     assert f"settings of {grown}/old" in caplog.text
