@@ -102,8 +102,8 @@ def settings_of(run: Path) -> Path:
 def open_warm_start(run: Path, dataset: Dataset, config: Config, record: dict[str, Any] | None = None) -> WarmStart:
     """Open the best checkpoint of a run, else its latest, or the one that the ``record`` of a warm start names.
 
-    Raises UserError where its dataset is no older version of ``dataset``, where its settings mean other rows or weights, or where
-    the checkpoint has changed since.
+    Raises UserError where its dataset is no older version of ``dataset``, where its settings mean other rows or weights, where
+    it has nothing of what is to be frozen, or where the checkpoint has changed since.
     """
     if config.trains_layerwise:
         raise UserError("--from: `training.method` layerwise trains each layer from its beginning: leave --from out")
@@ -113,6 +113,8 @@ def open_warm_start(run: Path, dataset: Dataset, config: Config, record: dict[st
             raise UserError(f"{start.checkpoint.path}: has changed since a run began from it: start a new run")
         _require_older(start.checkpoint, dataset)
         _require_same(start.checkpoint, config)
+        if record is None:
+            _require_kept(start.checkpoint, config.training.freeze)
     except BaseException:
         start.close()
         raise
@@ -133,6 +135,22 @@ def _require_same(checkpoint: Checkpoint, config: Config) -> None:
         before, now = (_setting(each, name) for each in (checkpoint.config, config))
         if before != now:
             raise UserError(f"--from: `{name}` is {now}, {checkpoint.run.path} has {before}: give --set {name}={before}")
+
+
+def _require_kept(checkpoint: Checkpoint, frozen: str) -> None:
+    """Raise UserError where a run has nothing of what is to stay as it is."""
+    if frozen == "none":
+        return
+    tensors = read_dense(checkpoint.path, checkpoint.state.dense)
+    has_rows = checkpoint.table is not None
+    has_relations = any(name.split(".")[-1] == RELATIONS and tensor.numel() for name, tensor in tensors.items())
+    what, there = {
+        "old": ("no learned rows of nodes", has_rows),
+        "relations": ("no weights of relations", has_relations),
+        "both": ("neither learned rows of nodes nor weights of relations", has_rows or has_relations),
+    }[frozen]
+    if not there:
+        raise UserError(f"`training.freeze` is {frozen}: {checkpoint.run.path} has {what}, so nothing would stay: leave it out")
 
 
 def _setting(config: Config, name: str) -> Any:

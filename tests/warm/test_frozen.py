@@ -71,6 +71,23 @@ def test_what_cannot_be_is_told(grown, tmp_path, changed, version, begun, told):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(("frozen", "has"), [("old", "no learned"), ("relations", "no weights"), ("both", "neither learned")])
+def test_a_run_with_nothing_to_freeze_is_told(communities, class_run, tmp_path, cli, capfd, frozen, has):
+    assert cli("train", communities, "--run", tmp_path / "run", "--from", class_run, "--freeze", frozen) == 2
+    assert f"`training.freeze` is {frozen}: {class_run} has {has}" in capfd.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_relations_without_weights_are_not_frozen(grown, tmp_path):
+    dot = {"model.decoder": "dot", "training.epochs": 1}
+    marius_lite.train_run(f"{grown / 'd'}@1", tmp_path / "dot", config_of(**dot))
+    with pytest.raises(UserError, match="has no weights of relations, so nothing would stay"):
+        marius_lite.train_run(
+            grown / "d", tmp_path / "run", config_of(**{"training.freeze": "relations"}, **dot), warm=tmp_path / "dot"
+        )
+    marius_lite.train_run(grown / "d", tmp_path / "run", config_of(**{"training.freeze": "both"}, **dot), warm=tmp_path / "dot")
+
+
 def test_a_version_that_is_gone_is_told(grown, tmp_path):
     shutil.copytree(grown / "d", tmp_path / "d")
     shutil.copytree(tmp_path / "d/versions/2", tmp_path / "alone")
