@@ -46,6 +46,8 @@ def parse_recipe(text: str, where: str) -> Recipe:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
+        if first["type"] == "missing":
+            raise UserError(f"{where}: `{key}` is missing") from None
         said = str(first["msg"]).removeprefix("Value error, ")
         found = f"`{key}` is {shown(first['input'])}: " if key else ""
         raise UserError(f"{where}: {found}{said}") from None

@@ -76,7 +76,8 @@ def test_a_recipe_of_ones_own(tmp_path):
         ({"preset": "best"}, "`preset` is 'best'"),
         ({"counts": "{nodes: 0}"}, "`counts.nodes` is 0"),
         ({"counts": "{node: 1}"}, "`counts.node` is 1"),
-        ({"home": ""}, "`home`"),
+        ({"home": ""}, "toy.yaml: `home` is missing"),
+        ({"licence": "{url: 'http://h.example'}"}, "toy.yaml: `licence.name` is missing"),
         ({"about": "[unclosed"}, "not valid YAML"),
     ],
 )
