@@ -162,7 +162,10 @@ def read_record(run: RunFolder) -> dict[str, Any]:
         version, _, _ = record["format_version"], record["config"], record["dataset"]["fingerprint"]
     except FileNotFoundError:
         raise UserError(f"{run.path}: not a run folder (it has no config.yaml): `marius-lite train` makes one") from None
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError) as error:
+        lacks = f"it has no `{error.args[0]}`" if isinstance(error, KeyError) else "it is no record of one"
+        raise UserError(f"{run.config_file}: damaged, no run can be read from it: {lacks}") from None
+    except (OSError, ValueError) as error:
         raise UserError(f"{run.config_file}: damaged, no run can be read from it: {error}") from None
     expected = record.pop(CHECKSUM, None)  # it is the last line, so a file that is cut short has none
     if version != FORMAT_VERSION:

@@ -35,6 +35,16 @@ def test_brackets_without_end_are_damage(tmp_path):
         run_folder.read_record(RunFolder(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [("format_version: 1\nprogram_version: '1'\n", "it has no `config`"), ("", "it is no record"), ("- 1\n", "it is no record")],
+)
+def test_a_record_that_is_cut_says_what_it_lacks(tmp_path, left, said):
+    (tmp_path / "config.yaml").write_text(left)
+    with pytest.raises(UserError, match=rf"config\.yaml: damaged, no run can be read from it: {said}"):
+        run_folder.read_record(RunFolder(tmp_path))
+
+
 def test_what_a_killed_start_leaves_is_no_run(tmp_path, dataset):
     run = tmp_path / "run"
     run.mkdir()
