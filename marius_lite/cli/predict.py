@@ -69,7 +69,8 @@ def predict(
         _refuse_links_options(context, run)
         return _show_classes(classify_nodes(run, queries, checkpoint, dataset), output, as_json)
     if queries is None:
-        raise UserError("--queries is missing: give a file with one query in each line, such as `src rel ?`")
+        lines = "one query in each line: `src rel ?`, or `src ?` where the graph has one relation alone"
+        raise UserError(f"--queries is missing: give a file with {lines}")
     answered = answer_links(run, queries, topk, known, checkpoint, exclude_self, dataset, probability)
     _show_answers(_warned(answered, "knows its features alone" if reads_features(run) else NOTHING), output, as_json)
 

@@ -273,6 +273,11 @@ def test_a_run_that_classifies_nodes_refuses_options_about_answers(cli, class_ru
     assert said.err.startswith(f"marius-lite: {option.partition('=')[0]}: {class_run} classifies nodes")
 
 
+def test_queries_that_are_missing_are_shown_in_both_forms(cli, run, capfd):
+    assert cli("predict", run) == 2
+    assert "`src rel ?`, or `src ?` where the graph has one relation alone" in capfd.readouterr().err
+
+
 def test_nothing_is_verified_without_a_folder(cli, capfd):
     assert cli("info", "--verify") == 2
     assert "--verify: nothing to verify without a folder" in capfd.readouterr().err
