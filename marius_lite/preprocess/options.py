@@ -141,6 +141,11 @@ class Options:
         return None if self.ids == "auto" else "int" if self.ids == "int" else "str"
 
     @property
+    def file_kinds(self) -> tuple[str, ...]:
+        """What the files of each of `SPLITS` are called."""
+        return tuple(f"{name} edge files" for name in SPLITS)
+
+    @property
     def text_advice(self) -> str:
         """What else helps where an id is no integer."""
         return ", or keep ids as text with --ids str"

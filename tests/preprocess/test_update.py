@@ -210,6 +210,12 @@ def test_ids_of_another_kind_are_told_what_update_takes(tmp_path, kind):
         assert "--ids" not in str(said.value)
 
 
+def test_a_missing_file_of_edges_to_remove_is_called_so(tmp_path):
+    make(tmp_path / "d", as_text(tmp_path / "e.tsv", triples(7)[0]))
+    with pytest.raises(UserError, match="none: no such file: name the files of edges to remove, or a pattern"):
+        marius_lite.update_dataset(tmp_path / "d", remove=tmp_path / "none")
+
+
 def test_what_is_known_of_nodes_stays_and_new_nodes_have_none(tmp_path, monkeypatch):
     monkeypatch.setattr(renumber, "GROUP_ROWS", 7)
     rng = np.random.default_rng(8)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
 from marius_lite.files import check_encodable, reading
-from marius_lite.preprocess.options import SPLITS, Options
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.members import choose, is_archive, member_names, open_member
 
 MAGIC = {
@@ -69,14 +69,14 @@ def find_files(options: Options) -> list[InputFile]:
     """Return every input file; the files of a pattern are sorted. Raises UserError for a file that does not exist or stands
     twice."""
     inputs = []
-    for split, (name, patterns) in enumerate(zip(SPLITS, (options.edges, options.valid, options.test))):
+    for split, (kind, patterns) in enumerate(zip(options.file_kinds, (options.edges, options.valid, options.test))):
         for pattern in patterns:
             located, key = locate(pattern)
             paths = [str(located)] if located.exists() else sorted(glob.glob(str(located), recursive=True))
             files = [Path(path) for path in paths if not Path(path).is_dir()]
             if not files:
                 what = "is a folder" if Path(pattern).is_dir() else "no such file"
-                raise UserError(f"{pattern}: {what}: name the {name} edge files, or a pattern such as 'edges/*.tsv'")
+                raise UserError(f"{pattern}: {what}: name the {kind}, or a pattern such as 'edges/*.tsv'")
             inputs += [file for path in files for file in _parts(path, split, key)]
     places: set[tuple[Path, str | None, str | None]] = set()
     for file in inputs:

@@ -44,6 +44,10 @@ class RemovedOptions(GrownOptions):
     """Options for files of edges that go. These go whatever their weights and times, so the files may have none."""
 
     @property
+    def file_kinds(self) -> tuple[str, ...]:
+        return ("files of edges to remove",) * len(SPLITS)
+
+    @property
     def needs_values(self) -> bool:
         return False
 
