@@ -144,12 +144,22 @@ def test_removed_edges_go_from_every_split_with_all_their_equals(tmp_path, undir
     assert grown.manifest.edges["valid"] == 0
     if undirected:
         assert stored["train"] - grown.manifest.edges["train"] == 6  # a b and c b, both ways
-        assert told["not_there"] == 2
+        assert (told["not_there"], told["not_there_examples"]) == (2, ["x r a", "a t b"])
     else:
         assert stored["train"] - grown.manifest.edges["train"] == 2
-        assert (told["not_there"], told["not_there_examples"]) == (3, ["c r b"])
+        assert (told["not_there"], told["not_there_examples"]) == (3, ["c r b", "x r a", "a t b"])
     assert ("a", "r", "b") not in decoded(grown)
     grown.verify()
+
+
+def test_edges_to_remove_are_named_as_they_were_written(tmp_path):
+    as_text(tmp_path / "e.tsv", [(n, n + 1) for n in range(30)], "%d\t%d")
+    as_text(tmp_path / "gone.tsv", [(0, 1), (3, 9), *((50 + n, 4) for n in range(20))], "%d\t%d")
+    make(tmp_path / "d", tmp_path / "e.tsv")
+    told = read_report(marius_lite.update_dataset(tmp_path / "d", remove=tmp_path / "gone.tsv").path)
+    assert (told["update"]["removed"], told["update"]["not_there"]) == (1, 21)
+    assert told["update"]["not_there_examples"] == ["3 9", *(f"{50 + n} 4" for n in range(9))]
+    assert "not there: 3 9, 50 4, 51 4" in told["warnings"][0]
 
 
 def test_older_versions_keep_their_bytes_and_their_names(tmp_path):

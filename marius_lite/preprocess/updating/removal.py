@@ -24,10 +24,11 @@ EXAMPLES = 10
 @dataclass(frozen=True)
 class Unwanted:
     """``edges``: the file of the edges to remove, None where there are none. ``unknown`` rows to remove have a node or a relation
-    that the dataset does not have."""
+    that the dataset does not have; the ``examples`` are some of them."""
 
     edges: Path | None
     unknown: int = 0
+    examples: tuple[str, ...] = ()
 
     def load(self, options: UpdateOptions) -> RemovedEdges | None:
         """Return the edges; None where there are none."""
@@ -40,8 +41,8 @@ class Unwanted:
 class Removal:
     """``edges``: the file of the edges to remove, None where there are none. ``left``: stored edges by split that stay.
 
-    ``removed``: stored edges that go. These are to be removed and are not stored: ``missing`` edges, some of which are the
-    ``examples``; ``unknown`` rows with a node or a relation that the dataset does not have.
+    ``removed``: stored edges that go. These are to be removed and are not stored: ``missing`` edges, and ``unknown`` rows with a
+    node or a relation that the dataset does not have; the ``examples`` are some of both.
     """
 
     edges: Path | None
@@ -80,22 +81,34 @@ def read_unwanted(site: Site, options: UpdateOptions) -> Unwanted:
 
 def _known(options: UpdateOptions, read: ReadEdges, file: Path) -> Unwanted:
     """Write the edges that were read and whose nodes and relations are known."""
-    old, unknown = options.old, 0
+    old, unknown, some = options.old, 0, list[tuple[int, int, int]]()
     relations, place = grow_relations(old, read.gathered.relations.names).ids, read.placed.ids
 
     def known_edges() -> Iterator[tuple[Nodes, Nodes, Nodes]]:
         nonlocal unknown
         for spooled, ids in read.edges():
-            src, rel, dst = (
-                each.astype(np.int64) for each in (place[ids[spooled.src]], relations[spooled.rel], place[ids[spooled.dst]])
-            )
+            ends = ids[spooled.src], ids[spooled.dst]
+            src, rel, dst = (each.astype(np.int64) for each in (place[ends[0]], relations[spooled.rel], place[ends[1]]))
             known = (src < old.manifest.nodes) & (dst < old.manifest.nodes) & (rel < old.manifest.relations)
             unknown += int(np.count_nonzero(~known))
+            for row in np.flatnonzero(~known)[: EXAMPLES - len(some)].tolist():
+                some.append((int(ends[0][row]), int(spooled.rel[row]), int(ends[1][row])))
             yield src[known], rel[known], dst[known]
 
     memory = options.removed.memory // MEMORY_SHARE
     RemovedEdges.of(known_edges(), old.manifest.nodes, not options.removed.undirected, memory).save(file)
-    return Unwanted(file, unknown)
+    return Unwanted(file, unknown, tuple(_as_read(read, some)))
+
+
+def _as_read(read: ReadEdges, edges: list[tuple[int, int, int]]) -> Iterator[str]:
+    """Return edges by the raw ids that were read: ``edges`` have the places of their ends among these, and keys of relations."""
+    wanted, raw, first = {place for src, _, dst in edges for place in (src, dst)}, dict[int, Any](), 0
+    for block in read.numbering.raw_ids.read() if wanted else ():
+        raw |= {place: block[place - first].as_py() for place in wanted if first <= place < first + len(block)}
+        first += len(block)
+    names = read.gathered.relations.names
+    for src, rel, dst in edges:
+        yield _edge(raw[src], names[rel], raw[dst])
 
 
 def find_removed(site: Site, options: UpdateOptions, unwanted: Unwanted) -> Removal:
@@ -117,12 +130,17 @@ def removal_of(options: UpdateOptions, unwanted: Unwanted, removed: RemovedEdges
     if removed is None:
         return Removal(None, left)
     gone, missing = sum(old.manifest.edges.values()) - sum(left.values()), int(np.count_nonzero(~removed.found))
-    return Removal(unwanted.edges, left, gone, missing, unwanted.unknown, tuple(_named(old, removed)))
+    examples = (*_named(old, removed), *unwanted.examples)[:EXAMPLES]
+    return Removal(unwanted.edges, left, gone, missing, unwanted.unknown, examples)
 
 
 def _named(old: Dataset, removed: RemovedEdges) -> Iterator[str]:
     """Return some edges that are not stored, by their raw ids."""
     names = old.relation_names()
     for src, rel, dst in removed.missing(EXAMPLES):
-        ends = (old.raw_ids(node, node + 1)[0].as_py() for node in (src, dst))
-        yield f" {names[rel]} ".join(map(str, ends))
+        yield _edge(old.raw_ids(src, src + 1)[0].as_py(), names[rel], old.raw_ids(dst, dst + 1)[0].as_py())
+
+
+def _edge(src: Any, rel: Any, dst: Any) -> str:
+    """Return an edge as text. Where there are no relations, theirs has no name."""
+    return " ".join(str(part) for part in (src, rel, dst) if part != "")
