@@ -34,7 +34,7 @@ def info(
     facts = describe(folder, verify)
     if not as_json:
         warn(facts.pop("warnings", []))
-        facts = {name: value for name, value in facts.items() if value is not None}  # what a dataset has not
+        facts = {name: _named(value) for name, value in facts.items() if value is not None}  # what a dataset has not
     show(facts, as_json)
 
 
@@ -56,3 +56,10 @@ def describe(folder: Path | None, verify: bool) -> dict[str, Any]:
     from marius_lite.graph.describe import describe_dataset
 
     return describe_dataset(folder, verify)
+
+
+def _named(value: Any) -> Any:
+    """Call the segments first that preprocess wrote: their own name is empty."""
+    if isinstance(value, dict):
+        return {key: "first" if key == "name" and inner == "" else _named(inner) for key, inner in value.items()}
+    return [_named(each) for each in value] if isinstance(value, list) else value

@@ -46,6 +46,17 @@ def test_preprocess_then_info(run, tmp_path):
     assert "fingerprint" in run("info", tmp_path / "d").stdout
 
 
+def test_info_gives_the_segments_that_preprocess_wrote_a_name(run, tmp_path):
+    (tmp_path / "e.tsv").write_text("".join(f"{n}\t{n + 1}\n" for n in range(99)))
+    (tmp_path / "new.tsv").write_text("200\t3\n")
+    assert run("preprocess", tmp_path / "e.tsv", "--output", tmp_path / "d").returncode == 0
+    assert run("update", tmp_path / "d", tmp_path / "new.tsv").returncode == 0
+    shown = run("info", tmp_path / "d").stdout
+    assert "train name first, nodes 100; name 2, nodes 101" in shown
+    assert "name ," not in shown
+    assert json.loads(run("info", tmp_path / "d", "--json").stdout)["segments"]["train"][0]["name"] == ""
+
+
 def test_features_from_the_command_line(run, tmp_path):
     (tmp_path / "e.tsv").write_text("a\tb\nb\tc\n")
     (tmp_path / "ids.txt").write_text("c\nb\na\nalone\n")
