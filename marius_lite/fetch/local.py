@@ -36,9 +36,11 @@ def take(recipe: Recipe, given: Path, folder: Path) -> list[Path]:
 
 def _within(folder: Path, name: str) -> Path:
     path = folder / name
-    if not path.is_file():
-        raise UserError(f"--from {folder}: has no file {name}")
-    return path
+    if path.is_file():
+        return path
+    archives = [each for each in sorted(folder.iterdir()) if is_archive(each)]
+    hint = f": if it is in {archives[0].name}, give the archive itself: --from {archives[0]}" if archives else ""
+    raise UserError(f"--from {folder}: has no file {name}{hint}")
 
 
 def _forget(recipe: Recipe, folder: Path) -> None:

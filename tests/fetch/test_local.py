@@ -74,7 +74,11 @@ def test_the_users_files_stay_as_they_are_where_another_is_expected(folder):
 
 def test_what_is_missing_is_told(folder, tmp_path):
     shutil.move(folder / "b.txt", tmp_path / "elsewhere")
-    with pytest.raises(UserError, match=r"has no file b\.txt"):
+    with pytest.raises(UserError, match=r"has no file b\.txt$"):
+        take(recipe("a.txt", "b.txt"), folder, tmp_path / "raw")
+    with zipfile.ZipFile(folder / "toy.zip", "w") as archive:
+        archive.writestr("b.txt", "")
+    with pytest.raises(UserError, match=r"has no file b\.txt: if it is in toy\.zip, give .*: --from .*/given/toy\.zip$"):
         take(recipe("a.txt", "b.txt"), folder, tmp_path / "raw")
     with pytest.raises(UserError, match=r"has the files a\.txt, b\.txt: name their folder, or an archive"):
         take(recipe("a.txt", "b.txt"), folder / "a.txt", tmp_path / "raw")
