@@ -123,7 +123,7 @@ def whole(path: Path, beside: Path | None = None) -> Iterator[IO[bytes]]:
     ``path`` and .tmp by default. A killed program may leave it. `temporary.whole` is for files in folders of others.
     """
     beside = beside or path.with_name(f"{path.name}.tmp")
-    if not os.path.lexists(path.parent):  # the system's errors of these two would name the file beside it
+    if not os.path.lexists(path.parent):
         raise RunError(f"{path}: there is no folder {path.parent}: make it, or name another file")
     if path.is_dir():
         raise RunError(f"{path}: {IN_THE_WAY[errno.EISDIR]}")
@@ -134,8 +134,10 @@ def whole(path: Path, beside: Path | None = None) -> Iterator[IO[bytes]]:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(beside, path)
-        except BaseException:
+        except BaseException as error:
             beside.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.filename == str(beside):
+                error.filename = str(path)  # nobody asked for the file beside it
             raise
     sync(path.parent)
 

@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,6 +75,8 @@ def test_a_file_without_a_folder_and_one_that_is_a_folder_are_told_by_their_own_
         files.write_atomic(tmp_path / "absent/page.html", b"")
     with pytest.raises(RunError, match=f"^{tmp_path}: a folder is where a file should be"):
         files.write_atomic(tmp_path, b"")
+    with pytest.raises(RunError, match=r"^/proc/page\.html: "):  # where nobody can make a file
+        files.write_atomic(Path("/proc/page.html"), b"")
     assert not list(tmp_path.iterdir())
 
 
