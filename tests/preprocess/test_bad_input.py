@@ -25,7 +25,7 @@ CASES = {
     "one column": (b"a\nb\n", {}, "at least two columns are needed"),
     "wrong delimiter": (ROWS, {"delimiter": "|"}, r"no delimiter '\|'"),
     "four columns": (b"a\tb\tc\td\n", {}, r"4 columns \(a, b, c, d\): say which they are with --columns"),
-    "not UTF-8": (ROWS + b"c\xff\tr\ta\n", {}, r"e\.tsv:3: column 1 \(src\): not UTF-8"),
+    "not UTF-8": (ROWS + b"c\xff\tr\ta\n", {}, r"e\.tsv:3: column 1 \(src\): not UTF-8: 'c\\xff\\tr\\ta': mend"),
     "UTF-16": ("a\tb\n".encode("utf-16"), {}, "UTF-16"),
     "empty field": (ROWS + b"\tr\tc\n", {}, r"e\.tsv:3: column 1 \(src\): empty"),
     "empty relation": (ROWS + b"c\t\tc\n", {}, r"e\.tsv:3: column 2 \(rel\): empty"),

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 
 from marius_lite.graph.ids import IdKind
+from marius_lite.printable import printable
 
 MOST_CONTENT = 200
 
@@ -34,7 +35,8 @@ class BadRow:
         return f"{self.file}:{self.line}" if self.unit == "line" else f"{self.file}: row {self.line}"
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.reason}" + (f": {self.content!r}" if self.content else "")
+        """One line. Bytes that are not UTF-8 are escapes in the content already: a repr would escape these again."""
+        return f"{self.place}: {self.reason}" + (f": '{printable(self.content)}'" if self.content else "")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.lines import LineBlock
 from marius_lite.preprocess.readers.shape import LineShape, SpacedShape
 from marius_lite.preprocess.readers.text import BlockParser
+from marius_lite.printable import printable
 
 LONG = "x" * (60 << 10)
 GOOD = [
@@ -93,7 +94,8 @@ def test_error_names_file_line_and_content(tmp_path, bad):
         make(tmp_path / "d", tmp_path / "e.csv")
     content = text.rstrip(b"\r\n").decode("utf-8", "backslashreplace")[:200]
     assert str(raised.value) == (
-        f"{tmp_path}/e.csv:{len(GOOD) + 1}: {reason}: {content!r}: mend the line, or leave such lines out with --on-bad-row skip"
+        f"{tmp_path}/e.csv:{len(GOOD) + 1}: {reason}: '{printable(content)}': mend the line, or leave such lines out "
+        "with --on-bad-row skip"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
 
