@@ -20,6 +20,7 @@ FLOORS = [
         "files",
         "temporary",
         "sizes",
+        "counted",
         "own_code",
         "places",
         "waiting",

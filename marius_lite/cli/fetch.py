@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from marius_lite.cli import options
+from marius_lite.counted import counted
 
 if TYPE_CHECKING:
     from marius_lite.fetch.recipe import Recipe
@@ -60,7 +61,7 @@ def fetch(
     counts = result["counts"]
     edges = ", ".join(f"{count:,} {split}" for split, count in counts["edges"].items() if split != "all")
     print(
-        f"{folder / result['dataset']}: {counts['nodes']:,} nodes, {counts['relations']:,} relations, edges {edges}; "
+        f"{folder / result['dataset']}: {counts['nodes']:,} nodes, {counted(counts['relations'], 'relation')}, edges {edges}; "
         "counts as published"
     )
     print(f"next: marius-lite train {folder / result['dataset']} --run run --config preset:{recipe.preset}")

@@ -58,20 +58,21 @@ def plan(
 
 
 def _text(result: Mapping[str, Any]) -> str:
+    from marius_lite.counted import counted
     from marius_lite.sizes import format_bytes as size
     from marius_lite.tasks.epoch_products import EpochProducts
 
     memory, disk, start = result["memory"], result["disk"], result["start"]
     layers = f", what nodes gather for a layer {size(disk['layers'])}" if "layers" in disk else ""
     packs = f", at most {size(disk['packs'])} of rows in the order of batches" if "packs" in disk else ""
-    batches = f", {result['batches']:,} batches" if "batches" in result else ""
+    batches = f", {result['batches']:,} batch{'' if result['batches'] == 1 else 'es'}" if "batches" in result else ""
     ranks = result["config"]["scale"]["ranks"]
     each = "process" if result["ordering"] == "node_classification" else f"of {ranks} lanes"
     lanes = f" for each {each}" if ranks > 1 else ""
     lines = [
-        f"{result['nodes']:,} nodes, {result['edges']:,} training edges, {result['relations']:,} relations",
-        f"{result['partitions']} partitions, {result['capacity']} resident ({result['ordering']}), "
-        f"{result['steps']} steps, {result['swaps']} swaps{batches} an epoch, on {result['device']}",
+        f"{result['nodes']:,} nodes, {result['edges']:,} training edges, {counted(result['relations'], 'relation')}",
+        f"{counted(result['partitions'], 'partition')}, {result['capacity']} resident ({result['ordering']}), "
+        f"{counted(result['steps'], 'step')}, {counted(result['swaps'], 'swap')}{batches} an epoch, on {result['device']}",
         f"memory      {size(memory['total'])}{lanes}: {memory['slots']} slots of {size(memory['slot_bytes'])} "
         f"{size(memory['buffer'])}, edges {size(memory['edges'])}, batch {size(memory['workspace'])}, "
         f"evaluation {size(memory['evaluation'])}",

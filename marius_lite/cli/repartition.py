@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from marius_lite.cli import options
+from marius_lite.counted import counted
 from marius_lite.printable import printable
 
 
@@ -37,7 +38,7 @@ def repartition(
         typer.echo(json.dumps(report))
         return
     typer.echo(
-        f"{printable(str(output))}: {report['nodes']:,} nodes in {report['partitions']} partitions instead of "
+        f"{printable(str(output))}: {report['nodes']:,} nodes in {counted(report['partitions'], 'partition')} instead of "
         f"{report['repartitioned']['partitions']} ({100 * report['edge_cut']:.1f} % of edges between them), "
         f"{report['seconds']['total']:.1f} s"
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.counted import counted
 from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.report import leak_lines
@@ -172,13 +173,13 @@ def _sizes(counts: npt.NDArray[np.int64]) -> dict[str, float]:
 def summary(report: dict[str, Any]) -> str:
     """Return the report in one line, for a person."""
     edges = ", ".join(f"{entry['stored']:,} {name}" for name, entry in report["edges"].items())
-    skipped = f", {report['skipped_rows']['count']:,} rows skipped" if report["skipped_rows"]["count"] else ""
+    skipped = f", {counted(report['skipped_rows']['count'], 'row')} skipped" if report["skipped_rows"]["count"] else ""
     left_out = report["comment_lines"]
-    comments = f", {left_out:,} line{'s' if left_out > 1 else ''} of comments left out" if left_out else ""
+    comments = f", {counted(left_out, 'line')} of comments left out" if left_out else ""
     return (
-        f"{report['nodes']:,} nodes{_node_data(report)}, {report['relations']:,} relations, edges {edges}, "
-        f"{report['partitions']} partitions ({100 * report['edge_cut']:.1f} % of edges between them){skipped}{comments}, "
-        f"{report['seconds']['total']:.1f} s"
+        f"{counted(report['nodes'], 'node')}{_node_data(report)}, {counted(report['relations'], 'relation')}, edges {edges}, "
+        f"{counted(report['partitions'], 'partition')} ({100 * report['edge_cut']:.1f} % of edges between them)"
+        f"{skipped}{comments}, {report['seconds']['total']:.1f} s"
     )
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite import files
+from marius_lite.counted import counted
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.dataset import Dataset
@@ -115,12 +116,13 @@ def update_dataset(dataset: str | Path, edges: str | Path | Sequence[str | Path]
 def summary(dataset: str, report: dict[str, Any]) -> str:
     """Return in one line, for a person, what an update changed."""
     changed, edges = report["update"], ", ".join(f"{entry['stored']:,} {name}" for name, entry in report["edges"].items())
-    removed = f", {changed['removed']:,} edges removed" if changed["removed"] else ""
+    removed = f", {counted(changed['removed'], 'edge')} removed" if changed["removed"] else ""
     missing = f", {changed['not_there']:,} to remove were not there" if changed["not_there"] else ""
     return printable(
-        f"{dataset}: version {changed['version']}: {changed['new_edges']:,} new edges, {changed['new_nodes']:,} new nodes, "
-        f"{changed['new_relations']:,} new relations{removed}{missing}; {report['nodes']:,} nodes in {report['partitions']} "
-        f"partitions, edges {edges}, {report['seconds']['total']:.1f} s"
+        f"{dataset}: version {changed['version']}: {counted(changed['new_edges'], 'new edge')}, "
+        f"{counted(changed['new_nodes'], 'new node')}, {counted(changed['new_relations'], 'new relation')}{removed}{missing}; "
+        f"{counted(report['nodes'], 'node')} in {counted(report['partitions'], 'partition')}, edges {edges}, "
+        f"{report['seconds']['total']:.1f} s"
     )
 
 

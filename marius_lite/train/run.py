@@ -21,6 +21,7 @@ from marius_lite.checkpoint.state import State, read_state
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.config.unseen import unseen
+from marius_lite.counted import counted
 from marius_lite.errors import DiskFull, UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.plans import absent_share, plans_of
@@ -200,13 +201,13 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
     """Log what is about to be trained, and warn of what may be a mistake."""
     storage, ranks = config.storage, config.scale.ranks
     log.info(
-        "%s %s: %s nodes, %s training edges; %s of %s partitions resident%s, %s of memory planned%s; on %s, %s thread%s%s",
+        "%s %s: %s nodes, %s training edges; %s of %s resident%s, %s of memory planned%s; on %s, %s thread%s%s",
         f"going on from checkpoint {saved.name} on" if saved else "training on",
         data.path,
         f"{data.manifest.nodes:,}",
         f"{data.manifest.edges['train']:,}",
         storage.capacity,
-        data.partitioning.partitions,
+        counted(data.partitioning.partitions, "partition"),
         " by their rows, all by their edges" if memory.packing else f" ({storage.ordering})",
         format_bytes(memory.total),
         " for each process" if config.lanes_see_all else f" for each of {ranks} lanes" if ranks > 1 else "",

@@ -14,7 +14,7 @@ def test_the_page_runs(tmp_path, monkeypatch, cli, capsys):
     update, train = (line.split() for line in re.findall(r"^    marius-lite (.*)$", PAGE.read_text(), re.M))
     assert cli(*update) == 0
     assert re.search(
-        r"version 2: 200 new edges, \d+ new nodes, 1 new relations, \d+ edges removed, 1 to remove were not there",
+        r"version 2: 200 new edges, \d+ new nodes, 1 new relation, \d+ edges removed, 1 to remove were not there",
         capsys.readouterr().out,
     )
     Path("settings.yaml").write_text("model: {decoder: distmult, dim: 16}\ntraining: {epochs: 1}\nnegatives: {count: 50}\n")

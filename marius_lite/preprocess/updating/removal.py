@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from marius_lite.counted import counted
 from marius_lite.graph.dataset import Dataset
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.options import SPLITS
@@ -60,11 +61,13 @@ class Removal:
     @property
     def warnings(self) -> list[str]:
         """A line where edges to remove are not there."""
-        if not self.missing + self.unknown:
+        lacking = self.missing + self.unknown
+        if not lacking:
             return []
-        unknown = f"; {self.unknown:,} have a node or a relation that the dataset does not have" if self.unknown else ""
+        has = "has" if self.unknown == 1 else "have"
+        unknown = f"; {self.unknown:,} {has} a node or a relation that the dataset does not have" if self.unknown else ""
         examples = f"; not there: {', '.join(self.examples)}" if self.examples else ""
-        return [f"--remove: {self.missing + self.unknown:,} edges are not in the dataset{unknown}{examples}"]
+        return [f"--remove: {counted(lacking, 'edge')} {'is' if lacking == 1 else 'are'} not in the dataset{unknown}{examples}"]
 
 
 def read_unwanted(site: Site, options: UpdateOptions) -> Unwanted:
