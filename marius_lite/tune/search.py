@@ -19,6 +19,7 @@ from typing import Any
 
 from marius_lite import files
 from marius_lite.config import machine
+from marius_lite.counted import counted
 from marius_lite.errors import RunError, UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.versions import pinned
@@ -233,7 +234,7 @@ class Tuning:
         log.info(
             printable(
                 f"round {each.number + 1} of {len(self.plan.rounds)}, trial {one.number}: {figure}"
-                f"{' when its time was over' if one.stopped else ''}, {outcome.epochs} epochs, "
+                f"{' when its time was over' if one.stopped else ''}, {counted(outcome.epochs, 'epoch')}, "
                 f"{time.monotonic() - one.began:.1f} s"
             )
         )
