@@ -27,14 +27,17 @@ namespace {
 // would cost as much of the processors as the reading, each with a buffer of its own.
 constexpr std::size_t kAlone = 16 * kMiB;
 
+struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+};
+
 // One aligned request's worth of memory for each thread that needs it.
+thread_local std::unique_ptr<void, Free> bounce;
+
 std::byte* bounce_buffer() {
-    struct Free {
-        void operator()(void* memory) const { std::free(memory); }
-    };
-    thread_local std::unique_ptr<void, Free> buffer(std::aligned_alloc(kBlock, kRequest));
-    if (!buffer) throw std::bad_alloc();
-    return static_cast<std::byte*>(buffer.get());
+    if (!bounce) bounce.reset(std::aligned_alloc(kBlock, kRequest));
+    if (!bounce) throw std::bad_alloc();
+    return static_cast<std::byte*>(bounce.get());
 }
 
 // A transfer under way. Its first task opens the file and submits one task for each part of at most `part` bytes; the
@@ -249,12 +252,14 @@ template <class Kind, class Request>
 Moved run_now(Request request, int threads, std::size_t alone) {
     std::promise<Moved> result;
     auto future = result.get_future();
-    const int requests = static_cast<int>(std::min<std::size_t>(request.length / kRequest + 1, 64));
+    const std::size_t length = request.length;
+    const int requests = static_cast<int>(std::min<std::size_t>(length / kRequest + 1, 64));
     std::unique_ptr<IoPool> pool;
-    if (request.length > alone && threads > 1) pool = std::make_unique<IoPool>(std::min(requests, threads));
+    if (length > alone && threads > 1) pool = std::make_unique<IoPool>(std::min(requests, threads));
     auto report = [&](const Moved& moved) { result.set_value(moved); };
     std::make_shared<Kind>(pool.get(), std::move(request), report)->start();
     Moved moved = future.get();
+    if (length >= kRequest) bounce.reset();  // the caller may never move as much again
     if (moved.error) std::rethrow_exception(moved.error);
     return moved;
 }
