@@ -157,7 +157,7 @@ class Tuning:
         running: list[Running] = []
         try:
             while True:
-                over = self._clock.left(self._share(each, running)) <= 0
+                over = self._over(each, running)
                 while len(running) < options.processes and not over and (left or self._more(each)):
                     number, point = left.pop(0) if left else study.ask()
                     running += self._start(each, number, point)
@@ -179,10 +179,12 @@ class Tuning:
             for one in running:
                 one.process.join()
 
-    def _share(self, each: Round, running: list[Running]) -> float:
-        """Return the share of the time after which a round ends: all of it where no trial has come to a figure yet."""
+    def _over(self, each: Round, running: list[Running]) -> bool:
+        """Return whether the time of a round is over: its part of it, or all where no trial has come to a figure yet."""
+        if self._clock.left((each.number + 1) / len(self.plan.rounds)) > 0:
+            return False
         known = self.studies[each.number].best() or any(self._figure(one) is not None for one in running)
-        return (each.number + 1) / len(self.plan.rounds) if known else 1.0
+        return bool(known) or self._clock.left(1.0) <= 0
 
     def _figure(self, one: Running) -> float | None:
         return trials.outcome(one.job, self.plan.metric).value
