@@ -441,6 +441,15 @@ def count_ends(offsets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), ord
     """
 
 @overload
+def add_to_histogram(values: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+@overload
+def add_to_histogram(values: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Add how many of `values` are 0, 1, ... to `counts`; the last of them counts all that are larger too.
+    """
+
+@overload
 def append_in_edges(src: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], partitions: int, rows: int, first: int, cursors: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], sources: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], rels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None, weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None: ...
 
 @overload

@@ -202,6 +202,18 @@ void bind_count(nb::module_& m) {
         "Count where edges begin or, `of_columns`, end, among the nodes from `first` on; the edges of buckets[s] end at ends[s].");
 }
 
+template <class Count>
+void bind_histogram(nb::module_& m) {
+    m.def(
+        "add_to_histogram",
+        [](In<Count> values, Out<int64_t> counts) {
+            require(counts.size() > 0, "counts: one at least");
+            add_to_histogram<Count>(values.data(), values.size(), counts.data(), counts.size());
+        },
+        "values"_a.noconvert(), "counts"_a.noconvert(), Release(),
+        "Add how many of `values` are 0, 1, ... to `counts`; the last of them counts all that are larger too.");
+}
+
 template <class Id>
 void bind_append_lists(nb::module_& m) {
     m.def(
@@ -238,6 +250,8 @@ void bind_graph(nb::module_& m) {
              "out_degrees"_a.noconvert(), "in_degrees"_a.noconvert(), "splits"_a.noconvert());
     bind_count<uint32_t>(m);
     bind_count<uint64_t>(m);
+    bind_histogram<uint32_t>(m);
+    bind_histogram<uint64_t>(m);
     bind_append_lists<uint32_t>(m);
     bind_append_lists<uint64_t>(m);
     m.def("sort_records", &sort, "records"_a.noconvert(), "threads"_a = 1, Release(),

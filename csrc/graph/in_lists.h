@@ -1,5 +1,6 @@
 // Fills the in-edge lists of some nodes from one buffer of edges after another; counts nodes' edges in the same way.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -84,6 +85,13 @@ void count_ends(const uint32_t* offsets, size_t count, const BucketRuns& runs, b
             out.splits[node] |= mark;
         }
     });
+}
+
+// Adds how many of `values` are 0, 1, ... to `counts`; the last of them counts all that are larger too.
+template <class Count>
+void add_to_histogram(const Count* values, size_t count, int64_t* counts, size_t size) {
+    const auto last = static_cast<Count>(size - 1);
+    for (size_t i = 0; i < count; ++i) ++counts[std::min(values[i], last)];
 }
 
 }  // namespace marius

@@ -33,6 +33,12 @@ class SpooledEdges:
     dst: Keys
     carried: npt.NDArray[np.uint64] | None = None
 
+    def with_own_keys(self, src: Ids, dst: Ids) -> tuple[SpooledEdges, Ids]:
+        """Return these edges with a key for each end of each, and the ids of those keys, which ``src`` and ``dst`` are: for a few
+        edges that is less than a table of all nodes. The ends of a self-loop have one key: it is known by that."""
+        first, second = np.arange(2 * len(src), dtype=np.uint32).reshape(2, -1)
+        return replace(self, src=first, dst=np.where(src == dst, first, second)), np.concatenate([src, dst])
+
 
 @dataclass(frozen=True)
 class SpoolShape:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from marius_lite._native import add_to_histogram
 from marius_lite.graph.counts import Counts, NodeCounts, count_nodes
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
@@ -65,13 +67,16 @@ def degree_facts(
         for outs, ins, splits in _sliced(_counted(edges, partitioning, tally, dtype, memory)):
             out.add(outs)
             into.add(ins)
-            file.write(ins.astype(dtype, copy=False).data)
+            if lists:
+                file.write(ins.astype(dtype, copy=False).data)
             if counts is not None:
                 counts.append(outs, ins, splits)
-            marks.write((splits & 1).data)
-            without += int(np.count_nonzero(splits & 1 == 0))
+            trained_ones = splits & 1
+            if unseen:
+                marks.write(trained_ones.data)
+            without += len(splits) - int(np.count_nonzero(trained_ones))
             for name in unseen:
-                unseen[name] += int(np.count_nonzero((splits & 1 == 0) & (splits >> SPLITS.index(name) & 1 == 1)))
+                unseen[name] += int(np.count_nonzero((trained_ones == 0) & (splits >> SPLITS.index(name) & 1 == 1)))
     others = {name: edges[name] for name in unseen}
     missed = unseen_edges(others, trained, tally.relation_counts[0] > 0, memory)
     trained.unlink(missing_ok=True)
@@ -115,16 +120,21 @@ class _Histogram:
     SMALL = 1 << 12
 
     def __init__(self) -> None:
-        self._small = np.zeros(self.SMALL, np.int64)
+        self._counts = np.zeros(self.SMALL + 1, np.int64)  # the last: of all large ones
         self._large: list[Counts] = []
 
+    @property
+    def _small(self) -> npt.NDArray[np.int64]:
+        return self._counts[: self.SMALL]
+
     def add(self, degrees: Counts) -> None:
-        self._large.append(degrees[degrees >= self.SMALL])
-        small = np.minimum(degrees, degrees.dtype.type(self.SMALL)).astype(np.int64)
-        self._small += np.bincount(small, minlength=self.SMALL + 1)[: self.SMALL]
+        before = self._counts[-1]
+        add_to_histogram(degrees, self._counts)
+        if self._counts[-1] > before:
+            self._large.append(degrees[degrees >= self.SMALL])
 
     def facts(self) -> dict[str, Any]:
-        large = np.sort(np.concatenate(self._large))
+        large = np.sort(np.concatenate([np.empty(0, np.uint32), *self._large]))
         below = np.cumsum(self._small)
         nodes = int(below[-1]) + len(large)
         total = int((self._small * np.arange(self.SMALL)).sum()) + int(large.sum(dtype=np.int64))

@@ -191,7 +191,8 @@ class AppendedEdges(GrownEdges):
         both, before = (Tally.zeros(partitioning, relations, None) for _ in range(2))
         both = dataclasses.replace(both, out_degrees=by_node[0], in_degrees=by_node[1], in_splits=by_node[2])
         for blocks, new, tally in ((related.kept, self._fresh(None), both), (related.blocks, (), before)):
-            self._pass(self._packed(counts_of(blocks), related.edges(blocks), new), tally)
+            stored = (block.with_own_keys(block.src, block.dst) for block in blocks)
+            self._pass(self._packed(counts_of(blocks), stored, new), tally)
         for block in related.blocks:  # those that stay were counted twice, the others once
             if block.split == 0:
                 for ends, degrees in ((block.src, counted.out), (block.dst, counted.into)):

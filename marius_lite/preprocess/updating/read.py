@@ -16,6 +16,7 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.updating.nodes import PlacedNodes, place_nodes
 
+FEW = 8  # keys of integers are all below the largest: where that is so many times the edges, keys of their own are fewer
 LOOKUP_SHARE = 8  # an 8th of --memory is for raw ids that are looked up
 
 
@@ -29,7 +30,9 @@ class ReadEdges:
 
     def edges(self) -> Iterator[tuple[SpooledEdges, Ids]]:
         """Read the edges, block after block, with the place of each key among the raw ids."""
-        return with_ids(self.gathered.edges(), self.numbering)
+        few = FEW * sum(self.gathered.counts)
+        for edges, ids in with_ids(self.gathered.edges(), self.numbering):
+            yield edges.with_own_keys(ids[edges.src], ids[edges.dst]) if few < len(ids) else (edges, ids)
 
 
 def read_edges(site: Site, old: Dataset, options: Options, ending: str, bad_rows: Path) -> ReadEdges:

@@ -17,7 +17,7 @@ from marius_lite._native import edges_with_ends
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import EDGES_AT_ONCE, EdgeBuckets, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.disk.spool import Ids, SpooledEdges
+from marius_lite.preprocess.disk.spool import SpooledEdges
 from marius_lite.preprocess.edges.buckets import carried_words
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.updating.counted import CountedEdges
@@ -33,23 +33,17 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RelatedEdges:
-    """Stored blocks of edges, whose keys are node ids: ``kept`` ones, and those that are to be ``removed``. ``nodes``: of the
-    dataset. ``places``: where the removed ones are in the arrays of each split's segments, ascending."""
+    """Stored blocks of edges, whose keys are node ids: ``kept`` ones, and those that are to be ``removed``. ``places``:
+    where the removed ones are in the arrays of each split's segments, ascending."""
 
     kept: list[SpooledEdges]
     removed: list[SpooledEdges]
-    nodes: int
     places: dict[str, dict[int, Places]]
 
     @property
     def blocks(self) -> list[SpooledEdges]:
         """All of them."""
         return self.kept + self.removed
-
-    def edges(self, blocks: list[SpooledEdges]) -> Iterator[tuple[SpooledEdges, Ids]]:
-        """Return blocks, each with the id of each key: the key itself."""
-        itself = np.arange(self.nodes, dtype=np.uint32)
-        return ((block, itself) for block in blocks)
 
 
 def counts_of(blocks: list[SpooledEdges]) -> dict[str, int]:
@@ -90,7 +84,7 @@ def find_related(
     p, count, several = old.partitioning, 0, old.manifest.relations > 1
     wanted = np.full(p.partitions**2, counted is not None)  # where none is sought, and none to be counted, nothing is read
     wanted[(sought // np.uint64(p.rows**2)).astype(np.int64)] = True
-    found = RelatedEdges([], [], old.manifest.nodes, {name: {} for name in old.manifest.edges})
+    found = RelatedEdges([], [], {name: {} for name in old.manifest.edges})
     for name in old.manifest.edges:
         split, edges = SPLITS.index(name), old.edges(name)
         columns = [each for each in edges.columns if several or each != "rel"]

@@ -17,7 +17,7 @@ from marius_lite.preprocess.updating.options import UpdateOptions
 from marius_lite.preprocess.updating.read import ReadEdges, read_edges
 from marius_lite.preprocess.updating.relations import grow_relations
 from marius_lite.preprocess.updating.removed import MEMORY_SHARE, Nodes, RemovedEdges
-from marius_lite.preprocess.updating.stored import stored_edges
+from marius_lite.preprocess.updating.stored import stored_blocks
 
 EXAMPLES = 10
 
@@ -121,7 +121,7 @@ def find_removed(site: Site, options: UpdateOptions, unwanted: Unwanted) -> Remo
 
 def _find(options: UpdateOptions, unwanted: Unwanted) -> Removal:
     left, removed = dict(options.old.manifest.edges), unwanted.load(options)
-    for spooled, _ in stored_edges(options.old) if removed is not None else ():
+    for spooled in stored_blocks(options.old) if removed is not None else ():
         assert removed is not None
         left[SPLITS[spooled.split]] -= int(np.count_nonzero(~removed.keep(spooled)))
     return removal_of(options, unwanted, removed, left)

@@ -1,4 +1,4 @@
-"""The stored edges of a dataset, as the spooled edges that pass `sort` takes: their keys are node ids."""
+"""The stored edges of a dataset, as the spooled edges that pass `sort` takes."""
 
 from __future__ import annotations
 
@@ -47,19 +47,23 @@ def require_keys(old: Dataset, nodes: int) -> None:
 def stored_edges(
     old: Dataset, keep: Keep | None = None, stay: Mapping[str, int] | None = None
 ) -> Iterator[tuple[SpooledEdges, Ids]]:
-    """Return all stored edges, or those that ``keep`` chooses, each block with the id of each key: the key itself.
+    """Return all stored edges, or those that ``keep`` chooses, each block with the id of each key; see `stored_blocks`."""
+    for edges in stored_blocks(old, stay):
+        if keep is not None and not (kept := keep(edges)).all():
+            carried = None if edges.carried is None else edges.carried[kept]
+            edges = SpooledEdges(edges.split, 0, edges.src[kept], edges.rel[kept], edges.dst[kept], carried)
+        yield edges.with_own_keys(edges.src, edges.dst)
+
+
+def stored_blocks(old: Dataset, stay: Mapping[str, int] | None = None) -> Iterator[SpooledEdges]:
+    """Return all stored edges, with node ids as keys.
 
     ``stay``: by split, how many of its first segments are left out. Raises UserError where the bytes are not those that were
     written.
     """
-    itself = np.arange(old.manifest.nodes, dtype=np.uint32)
     for name in old.manifest.edges:
-        segments = old.edges(name).segments[(stay or {}).get(name, 0) :]
-        for edges in (block for segment in segments for block in _blocks(segment, SPLITS.index(name))):
-            if keep is not None and not (kept := keep(edges)).all():
-                carried = None if edges.carried is None else edges.carried[kept]
-                edges = SpooledEdges(edges.split, 0, edges.src[kept], edges.rel[kept], edges.dst[kept], carried)
-            yield edges, itself
+        for segment in old.edges(name).segments[(stay or {}).get(name, 0) :]:
+            yield from _blocks(segment, SPLITS.index(name))
 
 
 def _blocks(edges: EdgeBuckets, split: int) -> Iterator[SpooledEdges]:

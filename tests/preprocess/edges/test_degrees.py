@@ -132,3 +132,14 @@ def test_quantiles_of_large_degrees():
         histogram.add(np.array(values, np.uint64))
     most = MOST + 10
     assert histogram.facts() == {"mean": round((5006 + most) / 5, 3), "p50": 3, "p90": most, "p99": most, "max": most}
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+def test_the_last_of_a_histogram_counts_all_larger_values(dtype):
+    values = np.random.default_rng(3).integers(0, 60, 5000).astype(dtype)
+    values[7] = np.iinfo(dtype).max
+    counts = np.full(21, 5)
+    _native.add_to_histogram(values, counts)
+    np.testing.assert_array_equal(counts, np.bincount(np.minimum(values, 20).astype(int), minlength=21) + 5)
+    with pytest.raises(ValueError, match="one at least"):
+        _native.add_to_histogram(values, np.empty(0, np.int64))
