@@ -1,4 +1,4 @@
-"""Which ends of edges nodes take from (`model.directions`)."""
+"""Which ends of edges nodes take from (`model.directions`), and what tells these edges apart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def apart(config: Config) -> bool:
 
 def listed_relations(config: Config, relations: int) -> int:
     """Return how many relations an encoder tells apart, where the dataset has so many."""
-    return 2 * relations if apart(config) else relations
+    return (2 * relations if apart(config) else relations) * (1 + len(config.model.weight_bounds))
 
 
 def listed_counts(config: Config, bucket_counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 from marius_lite.config.encoder_memory import fanouts_of, uniform
 from marius_lite.config.planning import Rules
 from marius_lite.config.schema import Config
@@ -22,9 +25,17 @@ def weighs(config: Config) -> bool:
 
 def rules(config: Config) -> Rules:
     """Return the rules for runs whose neighbours cannot count by weights."""
-    some, encoder = weighs(config), config.model.encoder
+    some, encoder, bounds = weighs(config), config.model.encoder, config.model.weight_bounds
     wanted = f"`model.weight_unit` is {config.model.weight_unit}, but"
     return [
+        (
+            bool(bounds) and encoder != "rgcn",
+            f"`model.weight_bounds` is {list(bounds)}, but `model.encoder` is {encoder}: rgcn tells edges apart: set it to []",
+        ),
+        (
+            any(low >= high for low, high in itertools.pairwise(bounds)) or not all(map(math.isfinite, bounds)),
+            f"`model.weight_bounds` is {list(bounds)}: give finite numbers, each larger than the one before",
+        ),
         (
             some and encoder not in WEIGHING,
             f"{wanted} `model.encoder` is {encoder}: neighbours count by weights for {', '.join(WEIGHING)}: remove it",

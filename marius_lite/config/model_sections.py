@@ -94,6 +94,12 @@ class ModelSection(Section):
         "one. Weights below 0 count 0. 0: all edges count alike. auto: the mean weight, where edges have weights, a quarter of "
         "them or more above 0 if any are below, and classes of nodes are learned; else 0",
     )
+    weight_bounds: tuple[float, ...] = Field(
+        (),
+        description="rgcn: edges are of another relation for each range of weights that these ascending numbers bound: with "
+        "[3.5] those of 4 and 5 are apart from those of 1 to 3. Without a configuration, ranges are taken where linear models "
+        "are clearly better by them",
+    )
     degree_unit: NonNegativeFloat = Field(
         0.0,
         description="above 0: sage, gcn, gat and rgcn also see how many neighbours a node has, or what their weights count "
@@ -156,6 +162,12 @@ class InitSection(Section):
         description="how many times a node's first row, once drawn, becomes the mean of its neighbours' rows: so it says where "
         "the node is in the graph. 0: rows are as `init.nodes` draws them. auto: 8 where nodes are classified without features, "
         "else 0; without a configuration, or with `preset:gcn`, more where linear models are clearly better with them",
+    )
+    by_turns: bool = Field(
+        False,
+        description="whether these neighbours are those that edges come from and those that edges lead to by turns (of half of "
+        "the numbers the other way round), whatever `model.directions` is: nodes begin alike then that are linked to alike "
+        "nodes, though not to each other. Without a configuration, true where linear models are clearly better so",
     )
 
 

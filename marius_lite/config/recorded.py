@@ -7,9 +7,9 @@ from typing import Any
 
 BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
     "training": {"scoring": "torch", "even_batches": False, "products": "onednn"},
-    "model": {"weight_unit": 0.0, "reversible_sums": "float32"},
+    "model": {"weight_unit": 0.0, "weight_bounds": [], "reversible_sums": "float32"},
     "negatives": {"balance": False},
-    "init": {"hops": 0},
+    "init": {"hops": 0, "by_turns": False},
     "evaluation": {"calibrated": False},
     "regularizer": {"eases": False},
     "sampling": {"scope": "resident", "lists": "memory", "edge_dropout": 0.0},

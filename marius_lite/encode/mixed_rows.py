@@ -7,6 +7,7 @@ training node meets stays as it was drawn.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from marius_lite.encode.vectors import SCRATCH, inference_bytes
 from marius_lite.evaluate.inference import infer
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.first_hops import at_length_one
-from marius_lite.graph.inputs import lists_read
+from marius_lite.graph.inputs import lists_by_turns, lists_read
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.log import log
 from marius_lite.nn.aggregate import neighbour_sum
@@ -64,6 +65,29 @@ class _Walk(Layered):
 
     def combined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
         return torch.where(sums.any(1, keepdim=True), sums, rows)
+
+
+class _TurnedWalk(_Walk):
+    """The same, where half of the numbers follow in-edges in the first layer, out-edges in the second, and so on, and the others
+    out-edges first. ``relations``: edges as they are have relations below it, turned ones others."""
+
+    def __init__(self, dim: int, hops: int, relations: int):
+        super().__init__(dim, hops)
+        self.relations = relations
+
+    def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
+        assert block.rel is not None
+        as_they_are, halves = block.rel < self.relations, list[Tensor]()
+        for half, rows in enumerate(x.tensor_split(2, 1)):
+            counted = as_they_are if (layer + half) % 2 == 0 else ~as_they_are
+            halves.append(super().layer(layer, rows, dataclasses.replace(block, factors=counted.to(x.dtype))))
+        return torch.cat(halves, 1)
+
+    def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
+        return super().layer_bytes(layer, targets, sources, edges) + 4 * self.in_width * targets + 8 * edges
+
+    def summed_width(self, layer: int) -> int | None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -111,12 +135,15 @@ def mixed_rows(dataset: Dataset, config: Config, folder: Path) -> Iterator[Mixed
     if not hops:
         yield None
         return
-    log.info("first rows: drawn, then %s times the mean of neighbours' (`init.hops`)", hops)
-    lists, partitioning = lists_read(dataset, config), dataset.partitioning
+    turns = "" if not config.init.by_turns else ", along edges and against them by turns (`init.by_turns`)"
+    log.info(f"first rows: drawn, then {hops} times the mean of neighbours' (`init.hops`){turns}")
+    relations, partitioning = dataset.manifest.relations, dataset.partitioning
+    lists = lists_by_turns(dataset) if config.init.by_turns else lists_read(dataset, config)
+    walk = _TurnedWalk(dim, hops, relations) if config.init.by_turns else _Walk(dim, hops)
     assert lists is not None
     drawn = _DrawnRows(partitioning, dim, config.training.seed)
     with scratch(folder, SCRATCH) as place:
-        table = infer(_Walk(dim, hops), drawn, lists, partitioning, inference_bytes(config), place / "rows")
+        table = infer(walk, drawn, lists, partitioning, inference_bytes(config), place / "rows")
         yield MixedRows(table, _mean(table, dim))
     give_back()  # what follows is trained in buffers of its own
 

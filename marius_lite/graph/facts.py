@@ -84,6 +84,11 @@ def list_bytes(dataset: Dataset, config: Config) -> int:
             f"{dataset.path}: `model.weight_unit` is {adjacency.unit}, but its edges have no weights: preprocess edges with "
             "weights, or leave it out"
         )
+    if config.model.weight_bounds and not adjacency.has_weights:
+        raise UserError(
+            f"{dataset.path}: `model.weight_bounds` is {list(config.model.weight_bounds)}, but its edges have no weights: "
+            "preprocess edges with weights, or leave it out"
+        )
     edges = int(adjacency.held.max(initial=0))
     return edges * adjacency.edge_bytes(config.sampling.weighted) + (dataset.partitioning.rows + 1) * LISTED_NODE_BYTES
 

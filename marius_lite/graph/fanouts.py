@@ -42,5 +42,6 @@ def _by_relation(fanout: Mapping[str, int], names: list[str], dataset: Dataset, 
         )
     numbers = np.array([fanout.get(name, fanout.get(DEFAULT, 0)) for name in names], np.int64)
     if apart(config):  # turned edges are relations of their own
-        return np.tile(numbers, 2)
-    return int(numbers[0]) if len(names) == 1 else numbers  # where there is one relation, the in-edge lists have no relations
+        numbers = np.tile(numbers, 2)
+    numbers = np.repeat(numbers, 1 + len(config.model.weight_bounds))  # and so are those of each range of weights
+    return int(numbers[0]) if len(numbers) == 1 else numbers  # where there is one relation, the in-edge lists have no relations

@@ -41,16 +41,15 @@ def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit_of
     for a file that cannot be read.
     """
     size, width = dataset.manifest, min(WIDTH, whole_width(dataset, memory))
-    rows_a_hop = size.edges["train"] * (1 + (directions == "both")) + 2 * size.nodes
-    most = min(most, MOST_GATHERED // max(1, rows_a_hop * width))
+    most = most_hops(dataset, ["in", "out"] if directions == "both" else [directions], width, most)
     test = linear_test(dataset) if 2 * usual <= most and width else None
     if test is None or test.several:
         return None
     lists = whole_lists(dataset, unit_of(dataset)).facing(directions)
-    rows = _drawn(size.nodes, width, lists, usual)
+    rows = walked(drawn_rows(size.nodes, width), lists, usual)
     hops, shares = usual, [test.of(*_begun(rows, lists))]
     while 2 * hops <= most and shares[-1] < 1:
-        rows, hops = _walked(rows, lists, hops), 2 * hops
+        rows, hops = walked(rows, lists, hops), 2 * hops
         share = test.of(*_begun(rows, lists))
         if share < shares[-1]:
             break
@@ -61,7 +60,7 @@ def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit_of
 
 @dataclass(frozen=True)
 class WalkedRows:
-    """What rows that say where a node is say of classes, as shares of right answers (see `graph.hops.Tried`): ``alone``, and
+    """What rows that say where a node is say of classes, as shares of right answers (see `Tried`): ``alone``, and
     ``beside`` the features of the node and of its neighbours. ``directions``: along which ends of edges rows were mixed."""
 
     alone: float
@@ -75,7 +74,7 @@ def walked_rows(sample: GraphSample, features: Floats, directions: str, hops: in
     test, lists, nodes, width = sample.test, sample.facing(directions), len(features), min(WIDTH, sample.whole)
     if not width or test.several or hops * (len(lists.sources) + 2 * nodes) * width > MOST_GATHERED:
         return None
-    rows = _begun(_drawn(nodes, width, lists, hops), lists)
+    rows = _begun(walked(drawn_rows(nodes, width), lists, hops), lists)
     near = lists.means(features)
     beside = (test.of(*rows, *others) for others in ((features, near), (lists.mixed(lists.mixed(features)),)))
     return WalkedRows(test.of(*rows), max(beside), directions)
@@ -90,12 +89,18 @@ def best_doublings(shares: Sequence[float], asked: int) -> int:
     return best
 
 
-def _drawn(nodes: int, width: int, lists: WholeLists, hops: int) -> Floats:
-    """Return rows as they are drawn, after so many hops."""
-    return _walked(np.random.default_rng(0).standard_normal((nodes, width), np.float32), lists, hops)
+def most_hops(dataset: Dataset, ends: Sequence[str], width: int, most: int) -> int:
+    """Return how many hops of rows of so many numbers along ``ends`` of edges take no longer than is waited for."""
+    rows_a_hop = dataset.manifest.edges["train"] * len(ends) + 2 * dataset.manifest.nodes
+    return min(most, MOST_GATHERED // max(1, rows_a_hop * width))
 
 
-def _walked(rows: Floats, lists: WholeLists, hops: int) -> Floats:
+def drawn_rows(nodes: int, width: int) -> Floats:
+    """Return rows (nodes, width) as they are drawn."""
+    return np.random.default_rng(0).standard_normal((nodes, width), np.float32)
+
+
+def walked(rows: Floats, lists: WholeLists, hops: int) -> Floats:
     """Return rows after more hops: each is the mean of the neighbours' rows, or the node's own where it has none."""
     for _ in range(hops):
         means = lists.means(rows)
@@ -105,9 +110,14 @@ def _walked(rows: Floats, lists: WholeLists, hops: int) -> Floats:
 
 def _begun(rows: Floats, lists: WholeLists) -> tuple[Floats, Floats]:
     """Return rows as training begins with them, and what two hops of GCN make of these."""
-    rows = at_length_one(rows)
-    rows = at_length_one(rows - rows.mean(0))
+    rows = as_begun(rows)
     return rows, lists.mixed(lists.mixed(rows))
+
+
+def as_begun(rows: Floats) -> Floats:
+    """Return rows as training begins with them, but for their length, which is 1."""
+    rows = at_length_one(rows)
+    return at_length_one(rows - rows.mean(0))
 
 
 def at_length_one(rows: Floats) -> Floats:

@@ -9,6 +9,7 @@ from marius_lite.config.schema import Config
 from marius_lite.graph.adjacency import Adjacency
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.features import Features
+from marius_lite.graph.graded import GradedLists
 from marius_lite.graph.turned import TurnedLists
 
 
@@ -20,17 +21,24 @@ def features_read(dataset: Dataset, config: Config) -> Features | None:
 def lists_read(dataset: Dataset, config: Config) -> Adjacency | None:
     """The in-edge lists that a run samples from; None where it has no encoder.
 
-    They have factors where weights of edges count, and turned edges where nodes take from these.
+    They have factors where weights of edges count, or relations by weights, and turned edges where nodes take from these.
     """
     lists = dataset.adjacency if config.encodes else None
     if lists is None:
         return None
     if weighs(config):
         lists = lists.weighing(float(config.model.weight_unit))
-    wanted = config.model.directions
-    if wanted == "in":
-        return lists
-    return TurnedLists(lists, dataset.edges("train"), wanted == "both", dataset.manifest.relations if apart(config) else 0)
+    wanted, bounds = config.model.directions, config.model.weight_bounds
+    if wanted != "in":
+        lists = TurnedLists(lists, dataset.edges("train"), wanted == "both", dataset.manifest.relations if apart(config) else 0)
+    return GradedLists(lists, bounds) if bounds else lists
+
+
+def lists_by_turns(dataset: Dataset) -> Adjacency:
+    """Return the lists that first rows are mixed along by turns: both ends of edges, whatever their weights. Turned edges are
+    relations of their own."""
+    assert dataset.adjacency is not None
+    return TurnedLists(dataset.adjacency, dataset.edges("train"), True, dataset.manifest.relations)
 
 
 def feature_width(dataset: Dataset, config: Config) -> int:

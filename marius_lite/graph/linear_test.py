@@ -3,6 +3,7 @@ networks do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import sqrt
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.node_columns import Labels
+from marius_lite.graph.whole_lists import WholeLists
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -27,6 +29,9 @@ MOST_RANKED = 100
 """Classes whose nodes are ranked, at most: more would take minutes."""
 RARE = 0.9
 """The share of nodes of one class above which the others are rare: it is nearly the share of right answers of any model."""
+RANKED = 2
+"""Right answers that say no more of a share than one node's rank among many says of a ROC AUC (Hanley, McNeil, 1982: the variance
+of a rank is A^2 (1 - A) / (1 + A), that of an answer A (1 - A))."""
 HIDDEN = 512
 """Random units between columns and classes, see `LinearTest.of`."""
 CLIPPED = 5.0
@@ -57,8 +62,8 @@ class LinearTest:
 
     @property
     def asked(self) -> int:
-        """How many validation nodes are asked for; where classes are rare, how many of these are not of the frequent one."""
-        return self._of_rare() if self.rare else len(self._asked)
+        """How many validation nodes are asked for; where classes are rare, RANKED times those not of the frequent one."""
+        return RANKED * self._of_rare() if self.rare else len(self._asked)
 
     def _of_rare(self) -> int:
         return int(len(self._asked) - self._asked[:, self._known.sum(0).argmax()].sum())
@@ -123,6 +128,26 @@ def linear_test(dataset: Dataset, most: int = MOST_ROWS) -> LinearTest | None:
         return None
     train, valid = (_thinned(splits.nodes(name), most) for name in ("train", "valid"))
     return LinearTest(train, valid, _classes(dataset, train), _classes(dataset, valid))
+
+
+def shares_by_hops(test: LinearTest, rows: Floats, kinds: Iterable[WholeLists], hops: int, hidden: bool = False) -> list[float]:
+    """Return the shares of right answers by nodes and neighbours of at most 1, 2, ... ``hops``; those of each hop and of each of
+    ``kinds`` of neighbours are apart.
+
+    ``rows``: (nodes, width). ``hidden``: the better of these and of these with random units beside them.
+    """
+    asked = np.union1d(test.train, test.valid)
+    parts: list[list[Floats]] = [[] for _ in range(hops)]
+    for lists in kinds:
+        values = rows
+        for near in parts:
+            values = lists.means(values)
+            near.append(values[asked])
+    test, seen, shares = test.placed(asked), [rows[asked]], list[float]()
+    for near in parts:
+        seen += near
+        shares.append(max(test.of(*seen, hidden=bent) for bent in {False, hidden}))
+    return shares
 
 
 def _roc_auc(scores: Floats, have: npt.NDArray[np.bool_]) -> float:

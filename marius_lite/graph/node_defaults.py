@@ -14,8 +14,8 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import CODES, FeatureSample, sampled
 from marius_lite.graph.features import Features
 from marius_lite.graph.first_hops import first_hops
-from marius_lite.graph.hops import Tried
 from marius_lite.graph.likeness import likeness
+from marius_lite.graph.linear_shares import Tried
 from marius_lite.graph.linear_test import RARE
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
@@ -125,7 +125,9 @@ def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
         return []
     turned = seen.related_directions != "in" and "directions" not in section(over, "model")
     settings = ["model.encoder=rgcn", *([f"model.directions={seen.related_directions}"] if turned else [])]
-    each = "each relation and each direction" if seen.related_directions == "both" else "each relation"
+    settings += [f"model.weight_bounds={list(seen.related_bounds)}"] if seen.related_bounds else []
+    apart = {"relation": True, "direction": seen.related_directions == "both", "range of weights": bool(seen.related_bounds)}
+    each = " and ".join(f"each {name}" for name, so in apart.items() if so)
     log.info(
         f"{', '.join(settings)}, because {seen.told(seen.related)} where {each} has weights of its own, and "
         f"{seen.shown(seen.best)} where all have the same; --set model.encoder=sage takes all alike"
@@ -162,8 +164,9 @@ def by_directions(over: Mapping[str, Any], seen: Tried) -> list[str]:
     if seen.one_way is None or "directions" in given or given.get("encoder") == "none":
         return []
     ends = "their edges lead to" if seen.directions == "out" else "edges come from or lead to"
+    most = max(seen.most, seen.unweighted or 0)
     log.info(
-        f"model.directions={seen.directions}, because {seen.told(seen.most)} where nodes take from those that {ends}, and "
+        f"model.directions={seen.directions}, because {seen.told(most)} where nodes take from those that {ends}, and "
         f"{seen.shown(seen.one_way)} from those that edges come from alone; --set model.directions=in takes these"
     )
     return [f"model.directions={seen.directions}"]

@@ -13,9 +13,10 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
     """Return the parts of the dataset that the run does not use, one line each."""
     carried = manifest.edge_columns or ()
     said = {
-        _unused_weights(config): "weight" in carried and not config.sampling.weighted and not weighs(config),
+        _unused_weights(config): "weight" in carried
+        and not (config.sampling.weighted or weighs(config) or config.model.weight_bounds),
         "edges have times, which training does not use": "time" in carried,
-        f"nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`{_in_edges(manifest)})": (
+        f"nodes have features, which this run does not use ({_reader(manifest, config)})": (
             manifest.features is not None and not config.reads_features
         ),
     }
@@ -36,9 +37,12 @@ def doubtful(manifest: Manifest, config: Config) -> list[str]:
     ]
 
 
-def _in_edges(manifest: Manifest) -> str:
-    """Return what an encoder needs besides."""
-    return "" if manifest.adjacency else ", for which `preprocess` needs --adjacency in"
+def _reader(manifest: Manifest, config: Config) -> str:
+    """Return what would read features."""
+    if config.encodes:
+        return "`model.inputs` is embeddings: features or both reads them"
+    in_edges = "" if manifest.adjacency else ", for which `preprocess` needs --adjacency in"
+    return f"an encoder reads them: `model.encoder: sage`{in_edges}"
 
 
 def _unused_weights(config: Config) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from marius_lite._native import neighbour_sum
 from marius_lite.graph.adjacency import as_factors, sums_by_list
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.graded import GradedLists
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -105,10 +106,13 @@ def whole_width(dataset: Dataset, memory: int) -> int:
     return next(fits, 0)
 
 
-def whole_lists(dataset: Dataset, unit: float | None = None) -> WholeLists:
-    """Read the lists of a dataset that has some. ``unit``: the weight of an edge that counts as one; None: all count alike."""
-    assert dataset.adjacency is not None
-    parts = [dataset.adjacency.read(k, weights=unit is not None) for k in range(dataset.partitioning.partitions)]
+def whole_lists(dataset: Dataset, unit: float | None = None, bounds: Sequence[float] = ()) -> WholeLists:
+    """Read the lists of a dataset that has some. ``unit``: the weight of an edge that counts as one; None: all count alike.
+    ``bounds``: of ranges of weights, whose edges are of other relations; see `GradedLists`."""
+    lists = dataset.adjacency
+    assert lists is not None
+    lists = GradedLists(lists, bounds) if bounds else lists
+    parts = [lists.read(k, weights=unit is not None) for k in range(dataset.partitioning.partitions)]
     indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts]))])
     rel = None if parts[0].rel is None else np.concatenate([part.rel for part in parts if part.rel is not None])
     weights = [part.weights for part in parts if part.weights is not None]

@@ -3,9 +3,9 @@
     python scripts/bench/made_up.py [--graphs weak,social] [--seeds 0,1,2] [--recipes "default;4 resident"] [--peers yes|no]
                                     [--work FOLDER] [--table FILE]
 
-Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py`, `made_up_nodes.py`, `made_up_classes.py`, `made_up_profiles.py`
-or `made_up_large.py`, a recipe and the test figure by seed: filtered MRR, accuracy, micro F1 or (of a rare class) ROC AUC, and
-the epochs. Recipes are what a user types.
+Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py`, `made_up_nodes.py`, `made_up_classes.py`, `made_up_ends.py`,
+`made_up_profiles.py` or `made_up_large.py`, a recipe and the test figure by seed: filtered MRR, accuracy, micro F1 or (of a rare
+class) ROC AUC, and the epochs. Recipes are what a user types.
 Peers are written in plain PyTorch and PyTorch Geometric, and look at everything at once. `oracle` knows how the graph was made,
 `popularity` ranks by counts of training edges. `made_up_counts.py` counts more; its figures are of 1,200 test edges.
 """
@@ -26,6 +26,7 @@ import numpy.typing as npt
 import torch
 from made_up_classes import CLASSES
 from made_up_counts import counters
+from made_up_ends import ENDS
 from made_up_graphs import LINKS as GRAPHS
 from made_up_graphs import Links
 from made_up_large import LARGE
@@ -39,7 +40,7 @@ from marius_lite.cli.main import run
 
 Array = npt.NDArray[Any]
 LINKS: dict[str, Callable[[int], Links]] = {**GRAPHS, **WORLDS}
-NODES: dict[str, Callable[[int], Nodes]] = {**FEATURED, **CLASSES, **PROFILES, **LARGE}
+NODES: dict[str, Callable[[int], Nodes]] = {**FEATURED, **CLASSES, **ENDS, **PROFILES, **LARGE}
 COUNTED = 1200
 ONE = ["--set", "training.threads=1"]
 QUARTER = ["--set", "storage.capacity=4"]
@@ -61,6 +62,8 @@ OF_LINKS: dict[str, list[str]] = {
     "sage, 4 resident": ["--set", "model.encoder=sage", *QUARTER],
     "held": ["--set", "regularizer.eases=false"],
     "dot": ["--set", "model.decoder=dot"],
+    "complex": ["--set", "model.decoder=complex"],
+    "distmult": ["--set", "model.decoder=distmult"],
 }
 OF_NODES: dict[str, list[str]] = {
     **RECIPES,
@@ -105,8 +108,10 @@ def stored_links(graph: Links, folder: Path) -> None:
 
 
 def stored_nodes(graph: Nodes, folder: Path) -> None:
-    edges = graph.edges if graph.weights is None else np.column_stack([graph.edges, graph.weights.astype(float)])
-    columns = [] if graph.weights is None else ["--columns", "src,dst,weight"]
+    beside = {"rel": graph.relation, "weight": None if graph.weights is None else graph.weights.astype(float)}
+    more = {name: values for name, values in beside.items() if values is not None}
+    edges = np.column_stack([graph.edges, *more.values()])
+    columns = ["--columns", ",".join(["src", "dst", *more])] if more else []
     np.save(folder / "edges.npy", edges)
     np.save(folder / "x.npy", graph.x)
     np.save(folder / "y.npy", graph.y)

@@ -17,7 +17,7 @@ WIDTH = 64
 @dataclass
 class Nodes:
     """A graph with features and classes. ``splits``: nodes to train on, validate and test. ``weights``: of edges, where they have
-    some. Edges are stored both ways, or, with ``one_way``, as they are."""
+    some, ``relation``: likewise. Edges are stored both ways, or, with ``one_way``, as they are."""
 
     edges: Array
     x: Array
@@ -25,6 +25,7 @@ class Nodes:
     splits: list[Array]
     weights: Array | None = None
     one_way: bool = False
+    relation: Array | None = None
 
 
 def classed(

@@ -69,6 +69,34 @@ def stages(seed: int, nodes: int = 5000, count: int = 5) -> Nodes:
     return Nodes(edges, x.astype(np.float32), y, splits, one_way=True)
 
 
+def ratings(seed: int, users: int = 3000, items: int = 600) -> Nodes:
+    """Users rate items from 1 to 5 by a taste that their class has. Items have noisy features. Users are classified."""
+    rng = np.random.default_rng(seed)
+    y, topic, taste = rng.integers(4, size=users), rng.normal(size=(items, 8)), rng.normal(size=(4, 8))
+    popular = 1 / np.arange(1, items + 1) ** 0.6
+    user, item = np.repeat(np.arange(users), 12), rng.choice(items, 12 * users, p=popular / popular.sum())
+    liked = (taste[y[user]] * topic[item]).sum(1) / np.sqrt(8) + 0.7 * rng.normal(size=len(user))
+    x = np.zeros((users + items, 10), np.float32)
+    x[users:] = np.concatenate([topic + 0.3 * rng.normal(size=topic.shape), rng.normal(size=(items, 2))], 1)
+    classes = np.concatenate([y, np.zeros(items, int)])
+    weights = 1.0 + np.digitize(liked, [-1, -0.3, 0.3, 1])
+    splits = np.split(rng.permutation(users), [3 * users // 10, users // 2])
+    return Nodes(np.stack([user, users + item], 1), x, classes, splits, weights=weights)
+
+
+def trust(seed: int, nodes: int = 3000) -> Nodes:
+    """Weights of 1 are trust, nine of ten times in the own of two camps, weights of -1 distrust, likewise of the other camp."""
+    rng = np.random.default_rng(seed)
+    y, source = rng.integers(2, size=nodes), rng.integers(nodes, size=6 * nodes)
+    weights = rng.choice([-1.0, 1.0], len(source))
+    same = (weights > 0) == (rng.random(len(source)) < 0.9)
+    members = [np.flatnonzero(y == c) for c in range(2)]
+    target = np.array([rng.choice(members[c]) for c in np.where(same, y[source], 1 - y[source])])
+    x = rng.normal(size=(nodes, 8)).astype(np.float32)
+    x[:, 0] += y
+    return Nodes(np.stack([source, target], 1), x, y, np.split(rng.permutation(nodes), [300, 900]), weights=weights)
+
+
 PROFILES: dict[str, Callable[[int], Nodes]] = {
     "profiles": profiles,
     "groups": groups,
@@ -77,4 +105,6 @@ PROFILES: dict[str, Callable[[int], Nodes]] = {
     "stages": stages,
     "next-class": lambda seed: replace(classed(seed, signal=1.0, step=1), one_way=True),
     "class-after-next": lambda seed: replace(classed(seed, nodes=4000, classes=5, signal=0.6, step=2), one_way=True),
+    "ratings": ratings,
+    "trust": trust,
 }

@@ -226,6 +226,33 @@ def messages(seed: int, nodes: int = 4000, edges: int = 40_000) -> Links:
     return Links(nodes, 1, [np.repeat(splits[0], times, axis=0), *splits[1:]])
 
 
+def suits(seed: int, items: int = 3000, kinds: int = 12, styles: int = 60, count: int = 20_000) -> Links:
+    """What is bought with what: things of the same style and of the kind before or after, never of the same."""
+    rng = np.random.default_rng(seed)
+    kind, style = rng.integers(kinds, size=items), rng.integers(styles, size=items)
+    popular = rng.pareto(1.5, items) + 1
+    members = {(k, s): np.flatnonzero((kind == k) & (style == s)) for k in range(kinds) for s in range(styles)}
+    rows = []
+    for one in drawn(popular, count, rng):
+        fit = members[(kind[one] + rng.choice([-1, 1])) % kinds, style[one]]
+        fits = len(fit) and rng.random() < 0.9
+        rows.append((one, 0, fit[drawn(popular[fit], 1, rng)[0]] if fits else rng.integers(items)))
+    edges = np.sort(np.array([(a, b) for a, _, b in rows if a != b]), axis=1)
+    return Links(items, 1, dealt(np.insert(np.unique(edges, axis=0), 1, 0, axis=1), rng), options=["--undirected"])
+
+
+def clubs(seed: int, people: int = 2500, count: int = 1000, topics: int = 40, links: int = 25_000) -> Links:
+    """Members of clubs: each person has two topics, some clubs are popular. Links are stored both ways."""
+    rng = np.random.default_rng(seed)
+    liked, topic = rng.integers(topics, size=(people, 2)), rng.integers(topics, size=count)
+    popular, members = rng.pareto(1.3, count) + 1, [np.flatnonzero(topic == t) for t in range(topics)]
+    rows = set()
+    for person in drawn(rng.pareto(2, people) + 1, links, rng):
+        chosen = members[liked[person, rng.integers(2)]] if rng.random() < 0.85 else np.arange(count)
+        rows.add((int(person), 0, people + int(chosen[drawn(popular[chosen], 1, rng)[0]])))
+    return Links(people + count, 1, dealt(np.array(sorted(rows)), rng), options=["--undirected"])
+
+
 WORLDS: dict[str, Callable[[int], Links]] = {
     "families": families,
     "world": world,
@@ -237,4 +264,6 @@ WORLDS: dict[str, Callable[[int], Links]] = {
     "growing": growing,
     "sites": sites,
     "messages": messages,
+    "suits": suits,
+    "clubs": clubs,
 }

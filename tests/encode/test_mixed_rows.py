@@ -125,6 +125,46 @@ def test_a_hop_is_the_mean_of_neighbours(weighted):
     assert torch.allclose(found, expected, atol=1e-6)
 
 
+@pytest.fixture
+def one_way(cli, tmp_path):
+    """A graph of 60 nodes whose edges lead on, of two relations; some nodes have no edges at one end."""
+    rng = np.random.default_rng(0)
+    source = rng.integers(50, size=200)
+    np.save(tmp_path / "edges.npy", np.stack([source, rng.integers(2, size=200), source + rng.integers(1, 10, size=200)], 1))
+    np.save(tmp_path / "y.npy", np.arange(60) % 2)
+    for name, nodes in (("train", np.unique(source)[:20]), ("valid", np.unique(source)[20:40])):
+        np.save(tmp_path / f"{name}.npy", nodes)
+    given = ["--labels", tmp_path / "y.npy", "--train-nodes", tmp_path / "train.npy", "--valid-nodes", tmp_path / "valid.npy"]
+    told = ["--columns", "src,rel,dst", *given, "--adjacency", "in", "--partitions", "4", "--output", tmp_path / "data"]
+    assert cli("preprocess", tmp_path / "edges.npy", *told) == 0
+    return Dataset.open(tmp_path / "data")
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("encoder", ["rgcn", "gcn"])
+def test_by_turns_rows_go_along_edges_and_against_them(one_way, tmp_path, monkeypatch, encoder, on_disk):
+    if on_disk:
+        as_little_memory(monkeypatch)
+    p, come = one_way.partitioning, matrix(one_way, "sum")
+    sides = []
+    for counts in (come, come.T):
+        hop = counts / counts.sum(1, keepdims=True).clip(1)
+        lone = hop.sum(1) == 0
+        hop[lone, lone] = 1
+        sides.append(hop)
+    (tmp_path / "scratch").mkdir()
+    config = config_for(one_way, "init.by_turns=true", f"model.encoder={encoder}")
+    drawn = np.concatenate([_DrawnRows(p, DIM, config.training.seed).read(k) for k in range(p.partitions)])
+    halves = []
+    for half, rows in enumerate(np.split(drawn, 2, axis=1)):
+        for hop in range(HOPS):
+            rows = sides[(hop + half) % 2] @ rows
+        halves.append(rows)
+    expected = at_length_one(np.concatenate(halves, 1))
+    expected = at_length_one(expected - expected.mean(0)) * DIM**0.5
+    assert np.abs(filled(one_way, config, tmp_path / "scratch") - expected).max() < 1e-3
+
+
 def test_without_hops_there_are_none(communities, tmp_path):
     dataset = Dataset.open(communities)
     with mixed_rows(dataset, config_for(dataset, "init.hops=0"), tmp_path) as mixed:

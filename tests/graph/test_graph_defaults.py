@@ -82,10 +82,11 @@ def test_another_task_takes_the_preset_that_suits_it_and_says_why(request, caplo
     ("step", "options", "task", "encoder"),
     [
         (0, [], "node_classification", "gcn"),
-        (1, [], "node_classification", "sage"),  # to nodes of other classes
+        (1, ["--undirected"], "node_classification", "sage"),  # to nodes of other classes
+        (1, [], "node_classification", "rgcn"),
         (0, ["--split", "0.8,0.1,0.1"], "link_prediction", "none"),
     ],
-    ids=["alike", "unlike", "edges split too"],
+    ids=["alike", "unlike", "unlike, one way", "edges split too"],
 )
 def test_classes_without_features(cli, tmp_path, step, options, task, encoder):
     rng = np.random.default_rng(0)

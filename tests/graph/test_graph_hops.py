@@ -12,7 +12,8 @@ from marius_lite.graph import linear_test, node_defaults, whole_lists
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.feature_sample import sampled
-from marius_lite.graph.hops import Tried, tried
+from marius_lite.graph.hops import tried
+from marius_lite.graph.linear_shares import Tried
 from marius_lite.graph.node_defaults import more_hops
 from marius_lite.graph.weight_unit import unit_of, with_unit
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.linear_test import FEWEST, LinearTest, _roc_auc, clear, linear_test
+from marius_lite.graph.linear_test import FEWEST, RANKED, LinearTest, _roc_auc, clear, linear_test
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_where_a_class_is_rare_models_are_judged_by_how_they_rank():
     classes = np.eye(2, dtype=np.float32)[(np.arange(400) % 20 == 0).astype(int)]
     test = LinearTest(np.arange(200), np.arange(200, 400), classes[:200], classes[200:])
     assert test.rare
-    assert test.asked == 10
+    assert test.asked == 10 * RANKED
     weak = (classes[:, 1:] + rng.normal(size=(400, 1))).astype(np.float32)
     noise = rng.normal(size=(400, 1)).astype(np.float32)
     assert test.of(classes[:, 1:]) == 1

@@ -13,7 +13,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.feature_sample import logarithms, sampled
 from marius_lite.graph.first_hops import WalkedRows
-from marius_lite.graph.hops import Tried
+from marius_lite.graph.linear_shares import Tried
 
 NODES, CLASSES, GROUPS = 1200, 4, 40
 

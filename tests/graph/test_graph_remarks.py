@@ -18,6 +18,10 @@ NO_EDGES = "the dataset has no validation edges"
         ([], ["nodes have features, which", "nodes have labels, which link prediction does not use", NO_EDGES]),
         (["model.encoder=sage"], ["nodes have labels, which", NO_EDGES]),
         (["task=node_classification", "model.encoder=sage"], []),
+        (
+            ["task=node_classification", "model.encoder=sage", "model.inputs=embeddings"],
+            ["nodes have features, which this run does not use (`model.inputs` is embeddings: features or both reads them)"],
+        ),
     ],
 )
 def test_what_nodes_have(cli, tmp_path, capfd, sets, said):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from list_entries import listed
 from node_runs import train
 from weighted_dataset import with_weights
 
@@ -25,19 +26,6 @@ def edges_of(dataset):
                 (src.astype(int) + i * rows).tolist(), (dst.astype(int) + j * rows).tolist(), *map(np.ndarray.tolist, beside)
             )
     return found
-
-
-def listed(dataset, lists, weights=False):
-    """Each entry of the lists as (node, neighbour, relation, weight). Neighbours ascend."""
-    found = []
-    for k in range(dataset.partitioning.partitions):
-        part = lists.read(k, weights, own_pages=k % 2 == 0)
-        assert len(part.sources) == lists.edges(k) == lists.held[k]
-        nodes = np.repeat(list(dataset.partitioning.range(k)), np.diff(part.indptr))
-        assert (np.diff(part.sources.astype(int))[np.diff(nodes) == 0] >= 0).all()
-        beside = [np.zeros(len(nodes)) if each is None else each for each in (part.rel, part.weights)]
-        found += zip(nodes.tolist(), part.sources.tolist(), *map(np.ndarray.tolist, beside))
-    return sorted(found)
 
 
 def check(dataset, weights=False):
