@@ -94,7 +94,9 @@ class FeatureFile(OfRows):
     def _require(self, good: npt.NDArray[np.bool_], block: Rows, first: int) -> None:
         if not good.all():
             row, column = np.unravel_index(int(good.argmin()), good.shape)
+            value = block[row, column]
+            hint = ", for example by the column's mean, with a column of 0 and 1 that says where" if value != value else ""
             raise UserError(
-                f"{self._source.name}: row {first + row}, column {column}: {block[row, column]}: every feature must "
-                f"be a finite {self.type}: replace the value"
+                f"{self._source.name}: row {first + row}, column {column}: {value}: every feature must be a finite {self.type}: "
+                f"replace the value{hint}"
             )

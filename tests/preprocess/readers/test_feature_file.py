@@ -43,7 +43,7 @@ CASES = {
     "no array": (b"1,2\n3,x\n5,6\n", "invalid value 'x'"),
     "archive": (b"PK\x03\x04" + bytes(30), "damaged or cut short"),
     "empty": (b"", "empty text"),
-    "not a number": (with_value(np.nan, np.float32), "row 1, column 2: nan: every feature must be a finite float32"),
+    "not a number": (with_value(np.nan, np.float32), "a finite float32: replace the value, for example by the column's mean"),
     "half not a number": (with_value(np.nan, np.float16), "row 1, column 2: nan: every feature must be a finite float16"),
     "infinite": (with_value(-np.inf, np.float64), "row 1, column 2: -inf"),
     "too large": (with_value(1e300, np.float64), r"row 1, column 2: 1e\+300: every feature must be a finite float32"),
