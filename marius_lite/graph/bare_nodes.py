@@ -21,6 +21,8 @@ from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_list
 
 MOST_NUMBERS = 1 << 24
 """Numbers of all columns of nodes that are asked for, at most."""
+MOST_MADE = 1 << 31
+"""Numbers of all nodes that are made each time rows are tried, at most: a few seconds."""
 LEAST_WIDTH = 32
 """Numbers of a row below which it tells little."""
 HOPS = 2
@@ -54,8 +56,9 @@ def apart_rows(
     test = linear_test(dataset) if relations * len(ends) > 1 and width else None
     if test is None or test.several:
         return None
-    asked = len(test.train) + len(test.valid)
-    narrow, most = MOST_NUMBERS // (asked * (1 + HOPS * relations * len(ends))), most_hops(dataset, ends, width, most)
+    asked, kinds = len(test.train) + len(test.valid), HOPS * relations * len(ends)
+    narrow = min(MOST_NUMBERS // (asked * (1 + kinds)), MOST_MADE // (dataset.manifest.nodes * kinds))
+    most = most_hops(dataset, ends, width, most)
     if narrow < LEAST_WIDTH or most < usual:
         return None
     rows, stored = drawn_rows(dataset.manifest.nodes, width), whole_lists(dataset)
@@ -69,8 +72,8 @@ def apart_rows(
         return max(shares_by_hops(test, begun, [near], HOPS))
 
     def by_kind(begun: Floats) -> float:
-        kinds = (lists.of_relation(r) for lists in sides for r in range(relations))
-        return max(shares_by_hops(test, begun[:, :narrow], kinds, HOPS))
+        each = (lists.of_relation(r) for lists in sides for r in range(relations))
+        return max(shares_by_hops(test, begun[:, :narrow], each, HOPS))
 
     def found(share_of: Callable[[Floats], float], along: Sequence[WholeLists]) -> ApartRows:
         share, hops = _best(share_of, partial(_walk, along), rows, usual, most, test.asked)
@@ -79,9 +82,9 @@ def apart_rows(
     before, _ = _best(mixed, partial(_walk, [near]), rows, usual, most, test.asked)
     if len(ends) > 1:
         before = max(before, max(shares_by_hops(test, as_begun(walked(rows, sides[0], usual)), sides[:1], HOPS)))
-    kinds = max((found(by_kind, along) for along in ([near], sides)[: len(ends)]), key=lambda each: each.share)
+    told = max((found(by_kind, along) for along in ([near], sides)[: len(ends)]), key=lambda each: each.share)
     plain = found(apart, [near])
-    best = plain if clear(plain.share, kinds.share, test.asked) else kinds
+    best = plain if clear(plain.share, told.share, test.asked) else told
     # Of several relations rgcn learns more than linear models of so few nodes tell, and gcn less.
     as_good = relations > 1 and best.by_kind and not clear(before, best.share, test.asked)
     return best if as_good or clear(best.share, before, test.asked) else None

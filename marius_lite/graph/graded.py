@@ -80,12 +80,12 @@ def ranges_of_weights(dataset: Dataset) -> list[list[float]]:
     for k in range(lists.partitioning.partitions):
         weights = lists.read(k, weights=True, relations=False).weights
         assert weights is not None
-        found.append(weights[:: -(-int(lists.starts[-1]) // MOST_WEIGHTS) or 1])
+        found.append(weights[:: -(-int(lists.starts[-1]) // MOST_WEIGHTS) or 1].copy())
     weights = np.concatenate(found)
     different = np.unique(weights)
     if not np.isfinite(weights).all() or len(different) < 2:
         return []
     if len(different) <= MOST_GRADES:
         return [((different[1:] + different[:-1]) / 2).astype(float).tolist()]
-    tries = (np.unique(np.quantile(weights, shares).astype(np.float32)) for shares in ([0.5], [0.25, 0.5, 0.75]))
-    return [bounds.astype(float).tolist() for bounds in tries]
+    quantiles = (np.quantile(weights, shares).astype(np.float32) for shares in ([0.5], [0.25, 0.5, 0.75]))
+    return [np.unique(np.maximum(bounds, different[1])).astype(float).tolist() for bounds in quantiles]

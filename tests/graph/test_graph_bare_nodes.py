@@ -109,7 +109,10 @@ def test_edges_in_both_directions_have_one_end(stored):
     assert config_for(dataset, None).model.directions == "in"
 
 
-def test_wide_rows_of_many_kinds_are_not_tried(stored, monkeypatch):
+@pytest.mark.parametrize(("limit", "least"), [("MOST_NUMBERS", 700 * 5), ("MOST_MADE", NODES * 4)])
+def test_rows_of_many_kinds_are_not_tried(stored, monkeypatch, limit, least):
     dataset = stored(*chain())
-    monkeypatch.setattr(bare_nodes, "MOST_NUMBERS", 700 * 5 * bare_nodes.LEAST_WIDTH - 1)
+    monkeypatch.setattr(bare_nodes, limit, least * bare_nodes.LEAST_WIDTH)
+    assert tried(dataset) is not None
+    monkeypatch.setattr(bare_nodes, limit, least * bare_nodes.LEAST_WIDTH - 1)
     assert tried(dataset) is None

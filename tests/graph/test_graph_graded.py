@@ -60,6 +60,8 @@ def test_bounds_are_between_few_weights_and_at_quarters_of_many(surrounded, tmp_
     assert bounds("same", lambda src, dst, rel: 0 * src + 2) == []
     assert bounds("signs", lambda src, dst, rel: 2.0 * (src % 2) - 1) == [[0]]
     assert bounds("nan", lambda src, dst, rel: np.where(src % 2, np.nan, 1)) == []
+    (half,), (low, high) = bounds("mostly 1", lambda src, dst, rel: np.where(src < 200, 1, src))
+    assert half == low == 200 < high  # what has the least weight is a range
     dataset = with_weights(surrounded, tmp_path / "many", lambda src, dst, rel: src * 1.0)
     half, found = ranges_of_weights(dataset)
     assert (half, len(found)) == (found[1:2], 3)
