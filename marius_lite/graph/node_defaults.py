@@ -129,7 +129,7 @@ def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
     apart = {"relation": True, "direction": seen.related_directions == "both", "range of weights": bool(seen.related_bounds)}
     each = " and ".join(f"each {name}" for name, so in apart.items() if so)
     log.info(
-        f"{', '.join(settings)}, because {seen.told(seen.related)} where {each} has weights of its own, and "
+        f"{', '.join(settings)}, because {seen.told(seen.related)} where {each} has parameters of its own, and "
         f"{seen.shown(seen.best)} where all have the same; --set model.encoder=sage takes all alike"
     )
     return settings
