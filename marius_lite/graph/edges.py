@@ -40,6 +40,14 @@ class EdgePiece:
         """Return for each edge the number of its bucket."""
         return np.repeat(self.buckets, np.diff(self.ends, prepend=0))
 
+    def node_ids(self, partitioning: Partitioning) -> tuple[Offsets, Offsets]:
+        """Turn the columns src and dst, which come first, into node ids in place, and return them. Ids have to fit uint32."""
+        counts = np.diff(self.ends, prepend=0)
+        src, dst = self.columns[:2]
+        for ends, parts in zip((src, dst), np.divmod(self.buckets, partitioning.partitions)):
+            ends += np.repeat((parts * partitioning.rows).astype(np.uint32), counts)
+        return src, dst
+
 
 class EdgeBuckets:
     """The edges in a dataset's folder ``edges/<split>``. A bucket is a pair (source partition, destination partition).

@@ -64,8 +64,7 @@ def _links(dataset: Dataset) -> Pairs:
     p, edges = dataset.partitioning, dataset.edges("train")
     every, parts = range(p.partitions), [np.empty((0, 2), np.int32)]
     for piece in edges.block(every, every, EDGES_AT_ONCE, COLUMNS[:2]):
-        buckets = np.repeat(piece.buckets, np.diff(piece.ends, prepend=0))
-        src, dst = (ends + part * p.rows for ends, part in zip(piece.columns, np.divmod(buckets, p.partitions)))
+        src, dst = piece.node_ids(p)
         up = src < dst
         parts.append(np.stack([src[up], dst[up]], 1).astype(np.int32))
     links = np.concatenate(parts)

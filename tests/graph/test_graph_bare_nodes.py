@@ -9,29 +9,9 @@ from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.config.model_sections import MOST_FIRST_HOPS
 from marius_lite.graph import bare_nodes
 from marius_lite.graph.bare_nodes import apart_rows
-from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 
 NODES, STAGES, SECTORS = 1600, 4, 8
-
-
-@pytest.fixture
-def stored(cli, tmp_path):
-    """Write edges (source, destination and perhaps relation) and classes of nodes: 300 are trained, and 400 for validation."""
-
-    def write(edges, classes, *options):
-        order = np.random.default_rng(1).permutation(len(classes))
-        np.save(tmp_path / "edges.npy", np.column_stack(edges))
-        np.save(tmp_path / "y.npy", classes)
-        given = [f"--labels={tmp_path / 'y.npy'}"]
-        for name, part in (("train", slice(300)), ("valid", slice(300, 700))):
-            np.save(tmp_path / f"{name}.npy", order[part])
-            given.append(f"--{name}-nodes={tmp_path / name}.npy")
-        told = [*given, *options, "--output", tmp_path / "data", "--partitions", "3", "--adjacency", "in"]
-        assert cli("preprocess", tmp_path / "edges.npy", *told) == 0
-        return Dataset.open(tmp_path / "data")
-
-    return write
 
 
 def chain():
@@ -66,8 +46,8 @@ def tried(dataset, ends=("in", "out")):
     return apart_rows(dataset, ends, lambda _: None, FIRST_HOPS, MOST_FIRST_HOPS)
 
 
-def test_a_chain_is_walked_by_turns_and_seen_from_both_ends(stored, caplog):
-    dataset = stored(*chain())
+def test_a_chain_is_walked_by_turns_and_seen_from_both_ends(classified, caplog):
+    dataset = classified(*chain())
     found = tried(dataset)
     assert found.by_turns
     assert found.by_kind
@@ -82,20 +62,20 @@ def test_a_chain_is_walked_by_turns_and_seen_from_both_ends(stored, caplog):
 
 
 @pytest.mark.parametrize("given", ["model.directions=in", "init.hops=4", "model.encoder=gcn", "training.method=layerwise"])
-def test_nothing_is_chosen_that_is_given(stored, given):
-    config = config_for(stored(*chain()), None, [given])
+def test_nothing_is_chosen_that_is_given(classified, given):
+    config = config_for(classified(*chain()), None, [given])
     assert config.model.encoder != "rgcn"
     assert not config.init.by_turns
 
 
-def test_alike_nodes_are_mixed_as_before(stored):
-    dataset = stored(*groups())
+def test_alike_nodes_are_mixed_as_before(classified):
+    dataset = classified(*groups())
     assert tried(dataset) is None
     assert config_for(dataset, None).model.encoder == "gcn"
 
 
-def test_relations_are_told_apart(stored):
-    dataset = stored(*signed(), "--columns", "src,rel,dst")
+def test_relations_are_told_apart(classified):
+    dataset = classified(*signed(), "--columns", "src,rel,dst")
     found = tried(dataset)
     assert found.by_kind
     assert not found.by_turns
@@ -103,15 +83,15 @@ def test_relations_are_told_apart(stored):
     assert (config.model.encoder, config.model.directions, config.init.by_turns) == ("rgcn", "both", False)
 
 
-def test_edges_in_both_directions_have_one_end(stored):
-    dataset = stored(*groups(), "--undirected")
+def test_edges_in_both_directions_have_one_end(classified):
+    dataset = classified(*groups(), "--undirected")
     assert tried(dataset, ["in"]) is None
     assert config_for(dataset, None).model.directions == "in"
 
 
-@pytest.mark.parametrize(("limit", "least"), [("MOST_NUMBERS", 700 * 5), ("MOST_MADE", NODES * 4)])
-def test_rows_of_many_kinds_are_not_tried(stored, monkeypatch, limit, least):
-    dataset = stored(*chain())
+@pytest.mark.parametrize(("limit", "least"), [("MOST_NUMBERS", NODES // 2 * 5), ("MOST_MADE", NODES * 4)])
+def test_rows_of_many_kinds_are_not_tried(classified, monkeypatch, limit, least):
+    dataset = classified(*chain())
     monkeypatch.setattr(bare_nodes, limit, least * bare_nodes.LEAST_WIDTH)
     assert tried(dataset) is not None
     monkeypatch.setattr(bare_nodes, limit, least * bare_nodes.LEAST_WIDTH - 1)

@@ -8,29 +8,10 @@ import pytest
 from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.config.model_sections import MOST_FIRST_HOPS
 from marius_lite.graph import first_hops as module
-from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.first_hops import best_doublings, first_hops
 
 CLASSES = 4
-
-
-@pytest.fixture
-def stored(cli, tmp_path):
-    """Write edges and classes of nodes: a fifth is trained, and a third for validation."""
-
-    def write(edges, classes, *options):
-        order = np.random.default_rng(1).permutation(len(classes))
-        np.save(tmp_path / "edges.npy", np.column_stack(edges))
-        np.save(tmp_path / "y.npy", classes)
-        for name, nodes in (("train", order[: len(order) // 5]), ("valid", order[len(order) // 5 : len(order) // 2])):
-            np.save(tmp_path / f"{name}.npy", nodes)
-        given = [f"--{name}-nodes={tmp_path / name}.npy" for name in ("train", "valid")]
-        told = [f"--labels={tmp_path / 'y.npy'}", *given, "--output", tmp_path / "data", "--partitions", "3", "--adjacency", "in"]
-        assert cli("preprocess", tmp_path / "edges.npy", *told, *options) == 0
-        return Dataset.open(tmp_path / "data")
-
-    return write
 
 
 def paths(count=40, length=30):
@@ -50,8 +31,8 @@ def groups(nodes=1200, degree=10):
     return (source, np.where(rng.random(len(source)) < 0.8, near, rng.integers(nodes, size=len(source)))), classes
 
 
-def test_long_paths_ask_for_many_hops_and_dense_groups_for_the_usual_ones(stored, caplog):
-    dataset = stored(*paths(), "--undirected")
+def test_long_paths_ask_for_many_hops_and_dense_groups_for_the_usual_ones(classified, caplog):
+    dataset = classified(*paths(), "--undirected")
     found = first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, "in", lambda _: None)
     assert found.hops >= 64
     assert found.share > 0.9 > found.before + 0.1
@@ -61,25 +42,25 @@ def test_long_paths_ask_for_many_hops_and_dense_groups_for_the_usual_ones(stored
     assert config_for(dataset, None, ["init.hops=3"]).init.hops == 3
 
 
-def test_dense_groups_ask_for_the_usual_ones(stored):
-    dataset = stored(*groups(), "--undirected")
+def test_dense_groups_ask_for_the_usual_ones(classified):
+    dataset = classified(*groups(), "--undirected")
     assert first_hops(dataset, FIRST_HOPS, MOST_FIRST_HOPS, "in", lambda _: None) is None
     assert config_for(dataset, None).init.hops == "auto"
 
 
-def test_links_that_are_stored_one_way_are_followed_both_ways(stored):
-    dataset = stored(*paths())
+def test_links_that_are_stored_one_way_are_followed_both_ways(classified):
+    dataset = classified(*paths())
     assert config_for(dataset, None).init.hops >= 64
     assert config_for(dataset, None, ["model.directions=in"]).init.hops == 32, "as many as lead to the beginning of each path"
 
 
-def test_links_of_low_weight_count_little(stored):
+def test_links_of_low_weight_count_little(classified):
     """Noise of low weight beside the paths: by weights they are followed far, and where all edges count alike they are lost."""
     (source, target), classes = paths()
     noise = np.random.default_rng(0).integers(len(classes), size=(2, len(source)))
     ends = [np.concatenate(pair) for pair in zip((source, target), noise)]
     weights = np.repeat([1.0, 0.001], len(source))
-    dataset = stored((*ends, weights), classes, "--undirected", "--columns", "src,dst,weight")
+    dataset = classified((*ends, weights), classes, "--undirected", "--columns", "src,dst,weight")
     by_weights = config_for(dataset, None).init.hops
     assert by_weights >= 32
     assert config_for(dataset, None, ["model.weight_unit=0.5"]).init.hops == by_weights
@@ -88,27 +69,27 @@ def test_links_of_low_weight_count_little(stored):
 
 
 @pytest.mark.parametrize("encoder", ["sage", "gat"])
-def test_other_encoders_keep_the_usual_ones(stored, encoder):
+def test_other_encoders_keep_the_usual_ones(classified, encoder):
     """With sage more hops look better to linear models, and are not."""
-    dataset = stored(*paths(), "--undirected")
+    dataset = classified(*paths(), "--undirected")
     assert config_for(dataset, "preset:gcn", [f"model.encoder={encoder}"]).init.hops == "auto"
 
 
-def test_nodes_of_several_classes_say_too_little(stored):
+def test_nodes_of_several_classes_say_too_little(classified):
     edges, classes = paths()
     assert (
-        first_hops(stored(edges, np.eye(CLASSES, dtype=np.int8)[classes], "--undirected"), 8, 256, "in", lambda _: None)
+        first_hops(classified(edges, np.eye(CLASSES, dtype=np.int8)[classes], "--undirected"), 8, 256, "in", lambda _: None)
         is not None
     )
     several = np.eye(CLASSES, dtype=np.int8)[classes]
     several[::3, 0] = 1
-    assert first_hops(stored(edges, several, "--undirected", "--overwrite"), 8, 256, "in", lambda _: None) is None
+    assert first_hops(classified(edges, several, "--undirected", "--overwrite"), 8, 256, "in", lambda _: None) is None
 
 
 @pytest.mark.parametrize(("gathered", "most"), [(0, FIRST_HOPS), ((1160 * 2 + 1200 * 2) * module.WIDTH * 32, 32)])
-def test_no_more_are_tried_than_take_seconds(stored, monkeypatch, gathered, most):
+def test_no_more_are_tried_than_take_seconds(classified, monkeypatch, gathered, most):
     monkeypatch.setattr(module, "MOST_GATHERED", gathered)
-    found = first_hops(stored(*paths(), "--undirected"), FIRST_HOPS, MOST_FIRST_HOPS, "in", lambda _: None)
+    found = first_hops(classified(*paths(), "--undirected"), FIRST_HOPS, MOST_FIRST_HOPS, "in", lambda _: None)
     assert (found.hops if found else FIRST_HOPS) == most
 
 

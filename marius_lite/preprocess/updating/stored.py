@@ -67,11 +67,8 @@ def stored_blocks(old: Dataset, stay: Mapping[str, int] | None = None) -> Iterat
 
 
 def _blocks(edges: EdgeBuckets, split: int) -> Iterator[SpooledEdges]:
-    p, rows = edges.partitioning.partitions, edges.partitioning.rows
+    p = edges.partitioning.partitions
     for piece in edges.block(range(p), range(p), EDGES_AT_ONCE, edges.columns):
-        src, dst, rel, *carried = piece.columns
-        i, j = np.divmod(piece.buckets, p)
-        counts = np.diff(piece.ends, prepend=0)
-        src += np.repeat((i * rows).astype(np.uint32), counts)
-        dst += np.repeat((j * rows).astype(np.uint32), counts)
+        src, dst = piece.node_ids(edges.partitioning)
+        rel, *carried = piece.columns[2:]
         yield SpooledEdges(split, 0, src, rel, dst, carried_words(carried) if carried else None)
