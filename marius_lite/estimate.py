@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -13,16 +13,15 @@ import numpy.typing as npt
 
 from marius_lite._native import DryBuffer
 from marius_lite.config.directions import listed_counts
-from marius_lite.config.encoder_memory import fanouts_of
 from marius_lite.config.facts import Facts
 from marius_lite.config.layerwise import as_trained
 from marius_lite.config.load import require_config
 from marius_lite.config.memory import MemoryPlan
-from marius_lite.config.packing import Packing
 from marius_lite.config.planning import planning_of
 from marius_lite.config.resolve import device_needs
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, loads_pause, ranking_due
 from marius_lite.config.schema import Config
+from marius_lite.config.traffic import MovedSizes, Traffic, exact_traffic
 from marius_lite.device.library import passed_over, usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
@@ -46,18 +45,6 @@ MANY_BATCHES = 1.05
 """So many times the batches that the edges ask for are worth a remark."""
 
 Plan = Callable[[int], EpochPlan]
-BatchesOf = Callable[[int], Sequence[int]]
-"""Gives how many batches each window of an epoch has."""
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """The bytes that one epoch moves between disk and memory, without its evaluation, and its partition swaps."""
-
-    rows_read: int
-    rows_written: int
-    edges_read: int
-    swaps: int
 
 
 @dataclass(frozen=True)
@@ -123,24 +110,6 @@ def _with_first_rows(buffer: DryBuffer, partitions: int, slots: int, learned: bo
     return buffer
 
 
-@dataclass(frozen=True)
-class MovedSizes:
-    """Bytes that are moved at a time: a partition's learned rows and its features, 0 where there are none.
-
-    ``lists``: those of each partition's in-edges. ``edges``, ``edges_later``: those of the edges that the first epoch trains, and
-    each later one, as far as they are read for it.
-    """
-
-    learned: int
-    features: int
-    lists: Sequence[int]
-    edges: int
-    edges_later: int
-
-    def edges_of(self, epoch: int) -> int:
-        return self.edges_later if epoch else self.edges
-
-
 def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slots: int) -> Iterator[Traffic]:
     """Yield the bytes that each epoch of a run moves."""
     counted = moves_of_lanes if config.storage.ordering in LANE_ORDERINGS else moves
@@ -154,24 +123,6 @@ def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slot
             sizes.edges_of(epoch) + sum(sizes.lists[k] for k in edges.loaded),
             plan(epoch).swaps,
         )
-
-
-def packed_traffic(config: Config, packing: Packing, sizes: MovedSizes, table: int, batches: BatchesOf) -> Iterator[Traffic]:
-    """Yield the most bytes that each epoch of a run moves whose rows come in packs.
-
-    The first one reads the in-edge lists, for degrees or to keep them. Where they stay on disk, each one reads them in passes,
-    for batches that are sampled together. ``table``: bytes of all features. ``batches``: how many each window of an epoch has.
-    """
-    in_window = packing.window_rows * packing.row_bytes - packing.batch_bytes  # at least, where another batch does not fit
-    for epoch in range(config.training.epochs):
-        windows = batches(epoch)
-        packs = [each * packing.batch_bytes for each in windows]
-        passes = sum(-(-each // max(in_window, packing.batch_bytes)) for each in packs)
-        over_lists = 0
-        if config.sampling.lists == "disk":
-            over_lists = len(fanouts_of(config)) * sum(-(-each // packing.together) for each in windows)
-        lists = (over_lists + (epoch == 0)) * sum(sizes.lists)
-        yield Traffic(passes * table + sum(packs), sum(packs), sizes.edges_of(epoch) + lists, 0)
 
 
 def batches_of(config: Config, plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], window_edges: int) -> list[int]:
@@ -237,17 +188,13 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     edges = data.manifest.edges["train"]
     links = planning_of(config).unit == "edges"
     moved = traffic(config, plan, sizes, facts.partitions, memory.slots)
-    if memory.packing:
-        moved = packed_traffic(
-            config,
-            memory.packing,
-            sizes,
-            facts.partitions * sizes.features,
-            lambda epoch: windows_of_epoch(config, plan(epoch), facts, memory),
+    if exact := memory.packing or memory.pooling:
+        moved = exact_traffic(
+            config, exact, sizes, facts.partitions, lambda epoch: windows_of_epoch(config, plan(epoch), facts, memory)
         )
     counted = list(islice(moved, EPOCHS_COUNTED))
     later = counted[1:] or counted
-    packs = memory.packing.disk if memory.packing else 0
+    packs = exact.disk if exact else 0
     of_edges = sum(windows_of_epoch(config, plan(0), facts, memory)) if links else 0
     few_edges = remark_of_batches(config, of_edges, edges) if links else []
     return {

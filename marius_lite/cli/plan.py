@@ -64,7 +64,10 @@ def _text(result: Mapping[str, Any]) -> str:
 
     memory, disk, start = result["memory"], result["disk"], result["start"]
     layers = f", what nodes gather for a layer {size(disk['layers'])}" if "layers" in disk else ""
-    packs = f", at most {size(disk['packs'])} of rows in the order of batches" if "packs" in disk else ""
+    pooling = memory["pooling"]
+    ahead = "samples" if pooling else "rows in the order of batches"
+    packs = f", at most {size(disk['packs'])} of {ahead}" if "packs" in disk else ""
+    pool = f"{pooling['rows']:,} rows and " if pooling else ""
     batches = f", {result['batches']:,} batch{'' if result['batches'] == 1 else 'es'}" if "batches" in result else ""
     ranks = result["config"]["scale"]["ranks"]
     each = "process" if result["ordering"] == "node_classification" else f"of {ranks} lanes"
@@ -73,7 +76,7 @@ def _text(result: Mapping[str, Any]) -> str:
         f"{result['nodes']:,} nodes, {result['edges']:,} training edges, {counted(result['relations'], 'relation')}",
         f"{counted(result['partitions'], 'partition')}, {result['capacity']} resident ({result['ordering']}), "
         f"{counted(result['steps'], 'step')}, {counted(result['swaps'], 'swap')}{batches} an epoch, on {result['device']}",
-        f"memory      {size(memory['total'])}{lanes}: {memory['slots']} slots of {size(memory['slot_bytes'])} "
+        f"memory      {size(memory['total'])}{lanes}: {pool}{memory['slots']} slots of {size(memory['slot_bytes'])} "
         f"{size(memory['buffer'])}, edges {size(memory['edges'])}, batch {size(memory['workspace'])}, "
         f"evaluation {size(memory['evaluation'])}",
         f"disk        {size(disk['total'])}: rows {size(disk['rows'])}, checkpoints {size(disk['checkpoints'])}{packs}{layers}",

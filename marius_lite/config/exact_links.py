@@ -1,4 +1,4 @@
-"""Plan link prediction whose neighbours are drawn among all nodes: rows come in packs, edges in windows, as in memory.
+"""Plan link prediction whose neighbours are drawn among all nodes: rows come as batches need them, edges in windows.
 
 The plan is that of a run with everything in memory: one step, all its buckets, in the order that the epoch's seed draws. Edges
 are shuffled in windows of `storage.window_edges`, and negatives are drawn from all nodes. So a run with everything in memory and
@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import prod
 
 from marius_lite.config.encoder_memory import EncoderSizes
-from marius_lite.config.exact_scope import needs_more, packed_memory, why_not_exact
+from marius_lite.config.exact_scope import needs_more, rows_memory, why_not_exact
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import MemoryPlan, check_capacity_fits, largest_batch, negatives_shape
 from marius_lite.config.planning import Resolved, Rules
@@ -63,7 +63,7 @@ def exact_links(config: Config, facts: Facts, budget: int, whole: MemoryPlan, si
     if reason is None:
         batches = max(1, -(-whole.window_edges // config.lane_batch))
         for capacity in range(max(partitions - 1, 1), 0, -1) if given == "auto" else [given]:
-            memory = packed_memory(config, facts, whole, sizes, capacity, batches, _beside(config))
+            memory = rows_memory(config, facts, whole, sizes, capacity, batches, _beside(config))
             if memory.total <= budget:
                 return Resolved(capacity, ORDERING, memory, "exact")
         reason = needs_more(memory, budget, "storage.window_edges, training.batch_size, negatives.count or sampling.fanouts")

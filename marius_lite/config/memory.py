@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.packing import Packing
+from marius_lite.config.pooling import Pooling
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.sizes import format_bytes
@@ -22,13 +23,11 @@ EVALUATION_BYTES = 96 << 20
 MOST_RANKING_BYTES = 512 << 20
 """The most that a ranking takes of memory that nothing else needs. A pass over the table is for some ten thousand edges then."""
 CLASSIFIED_BYTES = 24
-"""Bytes of a node of the split that is evaluated: 8 for its id, 4 for its label, 4 for its score, 4 to sort it, the rest for
-masks."""
+"""Bytes of a node of the split that is evaluated: 8 for its id, 4 each for its label, its score and to sort it; masks."""
 LOOK_BACK = 2
 """How many earlier batches may be under way on a device when a batch's rows are gathered: one computes, one goes back."""
 TOGETHER, FEW_ROWS = 8, 1 << 13
-"""Batches that are sent to a device together, at most, and the rows of a batch up to which they are: its ids are prepared in less
-time than the host takes to launch it, or to pass it from thread to thread."""
+"""Batches that are sent to a device together, at most, and the rows up to which one is: its ids take less time than a launch."""
 RING = LOOK_BACK + 2
 """Blocks on a device. A batch's block is read until LOOK_BACK later batches have computed. The next one is filled meanwhile."""
 CPU_TILE = 1 << 21
@@ -79,8 +78,8 @@ class MemoryPlan:
 
     ``slots``: partitions in the buffer, of which ``spare`` are for prefetching, each of ``slot_bytes``. ``window_edges``: edges
     that are loaded together. ``kept_edges``: edges that are read once and kept: all, or none. Bytes: ``buffer``, ``edges``,
-    ``workspace`` (a batch), ``evaluation``. ``packing``: how rows come that are not in memory, where neighbours are drawn among
-    all nodes.
+    ``workspace`` (a batch), ``evaluation``. ``packing``: how features come that are not in memory, where neighbours are drawn
+    among all nodes; ``pooling``: how learned rows do.
     """
 
     slots: int
@@ -92,6 +91,7 @@ class MemoryPlan:
     workspace: int
     evaluation: int
     packing: Packing | None = None
+    pooling: Pooling | None = None
     kept_edges: int = 0
     orders_ahead: bool = False
 

@@ -243,9 +243,10 @@ class SamplingSection(Section):
     scope: Literal["auto", "resident", "exact"] = Field(
         "auto",
         description="the neighbours that are drawn where not all partitions are resident. resident: those in resident "
-        "partitions. exact: any, so that a run has the bits of one with everything in memory. Rows come from disk then, put in "
-        "the order of batches (from features, on the CPU). auto: for classes of nodes exact where that is possible and fits the "
-        "memory; for links resident, because all edges are trained, whose neighbours' rows are many times the features",
+        "partitions. exact: any, so that a run has the bits of one in memory; on the CPU. Features come from disk "
+        "in the order of batches then; learned rows come for as many batches as the memory has room for their rows, in one pass "
+        "over all rows. auto: for classes of nodes exact where it fits the memory; for links resident, because all edges are "
+        "trained, whose neighbours' rows are many times those of the table",
     )
     lists: Literal["auto", "memory", "disk"] = Field(
         "auto",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from marius_lite.config import clusters, lanes
 from marius_lite.config.directions import listed_counts
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, reached, resident
-from marius_lite.config.exact_scope import needs_more, packed_memory, why_not_exact
+from marius_lite.config.exact_scope import needs_more, rows_memory, why_not_exact
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
 from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, degree_bytes, evaluation_bytes, slot_bytes
@@ -252,34 +252,40 @@ def exact_memory(config: Config, facts: Facts, capacity: int, room: int | None) 
     nodes, whole = _nodes(facts), node_memory(config, facts, facts.partitions)
     sizes = node_sizes(config, facts, nodes, facts.partitions)
     batches = -(-nodes.training // config.lane_batch)
-    memory = packed_memory(config, facts, whole, sizes, capacity, batches)
+    memory = rows_memory(config, facts, whole, sizes, capacity, batches)
     if room is None:
         return memory
-    assert memory.packing is not None
     reach, drawn = reached(config, sizes.seeds, sizes.graph)
     growing = growing_bytes((reach[-1], sum(drawn)))
     together = min(max(1, room // growing), batches)
     lists = LISTS_AT_ONCE * facts.lists + together * growing + degree_bytes(config, facts.nodes)
     edges = memory.edges - facts.all_lists + lists
+    if memory.pooling:
+        return replace(memory, edges=edges, pooling=replace(memory.pooling, together=together))
+    assert memory.packing is not None
     return replace(memory, edges=edges, packing=replace(memory.packing, together=together))
 
 
 def epoch_cost(config: Config, facts: Facts, memory: MemoryPlan, lists: str) -> float:
-    """Return the bytes that an epoch reads whose rows come in packs, and what it draws in passes as so many bytes more.
+    """Return the bytes that an epoch moves for its rows, and what it draws in passes as so many bytes more.
 
     The bits of a run do not depend on the choice, but a resumed run should make it again. So it follows from the plan alone:
     rows that stay are taken to be used like others, and no speed is measured.
     """
-    nodes, packing = _nodes(facts), memory.packing
-    assert packing is not None
+    nodes, packing, pooling = _nodes(facts), memory.packing, memory.pooling
     batches = -(-nodes.training // config.lane_batch)
     sizes = node_sizes(config, facts, nodes, facts.partitions)
     _, drawn = reached(config, sizes.seeds, sizes.graph)
-    packs = batches * (packing.batch_bytes - min(packing.hot / facts.nodes, 1) * packing.cold * packing.row_bytes)
-    cost = packs + max(1, ceil(packs / (packing.window_rows * packing.row_bytes))) * facts.nodes * facts.features
+    if pooling:
+        cost, together = 2.0 * pooling.windows(batches) * facts.nodes * pooling.row_bytes, pooling.together
+    else:
+        assert packing is not None
+        packs = batches * (packing.batch_bytes - min(packing.hot / facts.nodes, 1) * packing.cold * packing.row_bytes)
+        cost = packs + max(1, ceil(packs / (packing.window_rows * packing.row_bytes))) * facts.nodes * facts.features
+        together = packing.together
     if lists == "memory":
         return cost
-    return cost + batches * sum(drawn) * DRAWN_IN_PASSES + len(drawn) * -(-batches // packing.together) * facts.all_lists
+    return cost + batches * sum(drawn) * DRAWN_IN_PASSES + len(drawn) * -(-batches // together) * facts.all_lists
 
 
 def _seen(config: Config, partitions: int) -> int:

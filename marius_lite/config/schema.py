@@ -122,7 +122,7 @@ class StorageSection(Section):
         "auto",
         description="bytes of temporary disk for rows in the order of batches (sampling.scope exact); auto: three times the "
         "features, and with sampling.refresh_epochs above 1 what the batches of an epoch may take, which are kept. Less keeps "
-        "fewer of them",
+        "fewer of them. With learned rows: for samples of batches; auto: twice the rows in memory, or 128 MiB",
     )
     cache: Bytes | Auto = Field(
         "auto",

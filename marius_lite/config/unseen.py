@@ -26,5 +26,5 @@ def unseen(config: Config) -> Unseen | None:
         return None
     if config.trains_clusters:
         return Unseen("a batch's partitions are in others", "partitions (storage.capacity), or fewer and larger ones,")
-    exact = "" if config.learns_rows or config.scale.ranks > 1 else "; `sampling.scope: exact` draws among all"
+    exact = "" if config.device != "cpu" or config.scale.ranks > 1 else "; `sampling.scope: exact` draws among all"
     return Unseen("resident nodes are not resident", "resident partitions (storage.memory)", exact)

@@ -146,7 +146,8 @@ Gathered = tuple[PreparedBatch[Any], OnHost]
 class HostRows(ResidentRows):
     """Rows trained on the host. ``updater``: what changes the learned rows, if there are any. ``ring``: see `HostGather`.
 
-    ``seed``: the run's, from which follows how rows of bfloat16 are rounded.
+    ``seed``: the run's, from which follows how rows of bfloat16 are rounded. ``memory``: for each table the rows that batches
+    name, where they are not those of its buffer.
     """
 
     def __init__(
@@ -157,16 +158,18 @@ class HostRows(ResidentRows):
         ring: int,
         threads: int,
         seed: int = 0,
+        memory: Sequence[npt.NDArray[Any]] = (),
     ):
         super().__init__(buffers, partitioning)
         self._updater, self._seed, self._left = updater, seed, 0
+        self._memory = memory or [buffer.rows for buffer in buffers.all]
         self._gathers = []
         if buffers.features and buffers.stored:
             stored = buffers.stored
-            self._gathers.append(HostGather(buffers.features.rows, stored.width, ring, threads, stored.type, stored.scales))
+            self._gathers.append(HostGather(self._memory[0], stored.width, ring, threads, stored.type, stored.scales))
         if buffers.learned:
             kind = "bfloat16" if buffers.learned.table.dtype == BITS else "float32"
-            self._gathers.append(HostGather(buffers.learned.rows, buffers.dim, ring, threads, kind))
+            self._gathers.append(HostGather(self._memory[-1], buffers.dim, ring, threads, kind))
 
     def leave(self, nodes: int) -> None:
         """Leave the learned rows of the first so many nodes as they are from now on."""
@@ -174,14 +177,8 @@ class HostRows(ResidentRows):
 
     def pipeline(
         self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn, foresee: Foresee | None = None
-    ) -> Stages[Any, PreparedBatch[Any], Gathered, RowGrads]:
-        def learned(gathered: Gathered) -> tuple[float, RowGrads]:
-            prepared, arrived = gathered
-            loss, grads = learn(prepared, arrived)
-            at = prepared.batch
-            return float(loss), RowGrads(prepared.rows[-1:], grads, seed_for(self._seed, "rounding", at.epoch, at.step, at.index))
-
-        return Stages(prepare, self._gather, learned, self._apply)
+    ) -> Stages[Any, Any, Any, Any]:
+        return Stages(prepare, self._gather, lambda gathered: self._learned(learn, *gathered), self._apply)
 
     def rated(self) -> Sequence[Rated]:
         return [self._updater] if self._updater else []
@@ -189,22 +186,31 @@ class HostRows(ResidentRows):
     def cache_most_touched(self, touched: Callable[[], Ids]) -> None:
         """Do nothing: rows are trained where they lie."""
 
+    def _learned(self, learn: Learn, prepared: PreparedBatch[Any], arrived: OnHost) -> tuple[float, RowGrads]:
+        loss, grads = learn(prepared, arrived)
+        at = prepared.batch
+        return float(loss), RowGrads(prepared.rows[-1:], grads, seed_for(self._seed, "rounding", at.epoch, at.step, at.index))
+
     def _gather(self, prepared: PreparedBatch[Any]) -> Gathered:
         gathered = [take(rows) for take, rows in zip(self._gathers, prepared.rows, strict=True)]
         return prepared, OnHost(gathered, prepared.arrays)
 
     def _apply(self, grads: RowGrads) -> None:
         if self.buffers.learned and self._updater and grads.grads:
-            self._updater.apply(self.buffers.learned.rows, self._changing(grads))
+            self._updater.apply(self._memory[-1], self._changing(grads))
 
     def _changing(self, grads: RowGrads) -> RowGrads:
         """Return the gradients of the rows that may change."""
         if not self._left:
             return grads
         rows = np.concatenate(grads.rows)
-        changing = self.node_ids(rows) >= self._left
+        changing = self._node_of(rows) >= self._left
         ends = np.cumsum([len(grad) for grad in grads.grads])
         parts = [
             grad[torch.from_numpy(changing[end - len(grad) : end])] for grad, end in zip(grads.grads, ends.tolist(), strict=True)
         ]
         return RowGrads([rows[changing]], parts, grads.seed)
+
+    def _node_of(self, rows: Rows) -> Ids:
+        """Return the nodes of rows that batches name."""
+        return self.node_ids(rows)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from marius_lite.config.encoder_memory import sampled_at_once
 from marius_lite.config.packing import Packing
+from marius_lite.config.pooling import SLOTS, Pooling
 from marius_lite.config.resolve import batch_needs
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import Accelerator
@@ -21,6 +22,8 @@ from marius_lite.optim.rows import ROW_OPTIMIZERS
 from marius_lite.rows.host import HostRows, HostRowUpdater, ring_of
 from marius_lite.rows.on_device import DeviceRows
 from marius_lite.rows.packed import PackedRows
+from marius_lite.rows.pool import RowPool
+from marius_lite.rows.pooled import PooledRows
 from marius_lite.rows.resident import RowBuffers
 from marius_lite.storage.bfloat16 import BITS
 from marius_lite.storage.buffer import PartitionBuffer
@@ -41,9 +44,25 @@ def open_buffers(dataset: Dataset, config: Config, slots: int, table: RowTable |
 
 def host_rows(buffers: RowBuffers, dataset: Dataset, config: Config) -> HostRows:
     """Return the rows of the buffers, trained on the host."""
-    settings, training = config.optimizer.rows, config.training
-    updater = HostRowUpdater(ROW_OPTIMIZERS[settings.name](), config.model.dim, settings.lr, settings.clip)
-    return HostRows(buffers, dataset.partitioning, updater, ring_of(training.staleness), int(training.threads), training.seed)
+    training = config.training
+    return HostRows(
+        buffers, dataset.partitioning, _updater(config), ring_of(training.staleness), int(training.threads), training.seed
+    )
+
+
+def pooled_rows(dataset: Dataset, config: Config, pooling: Pooling, table: RowTable, folder: Path) -> PooledRows:
+    """Return the learned rows in ``table``, and the features beside them, which come through a pool, trained on the host.
+
+    ``folder``: where temporary files are.
+    """
+    pool = RowPool(open_buffers(dataset, config, SLOTS, table), dataset.partitioning, pooling)
+    training = config.training
+    return PooledRows(pool, folder, _updater(config), ring_of(training.staleness), int(training.threads), training.seed)
+
+
+def _updater(config: Config) -> HostRowUpdater:
+    settings = config.optimizer.rows
+    return HostRowUpdater(ROW_OPTIMIZERS[settings.name](), config.model.dim, settings.lr, settings.clip)
 
 
 def packed_rows(dataset: Dataset, config: Config, packing: Packing, folder: Path) -> PackedRows:

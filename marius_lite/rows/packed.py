@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,13 @@ from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages, Stop, staged
+from marius_lite.rows.ahead import Prepare, PreparedEach, prepared_each
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.rows.host import HostGather, OnHost
 from marius_lite.rows.packer import InWindow, Key, PackedWindow, Packer
 from marius_lite.rows.resident import RowBuffers, RowsByNode
 from marius_lite.types import Batch, Ids
 
-Prepare = Callable[[Any], PreparedBatch[Any]]
-PreparedEach = Callable[[Iterable[Batch], threading.Event], Iterable[PreparedBatch[Any]]]
-"""Prepares batches one after another, until it is told to stop."""
 Read = tuple[PreparedBatch[Any], Ids]
 """A batch whose rows are in memory, and where each is."""
 
@@ -46,7 +43,7 @@ class PackedRows(RowsByNode):
         free = threading.Semaphore(1)  # the room for the rows of one pack
 
         def ahead(batches: Iterable[Batch], prepare: Prepare, stop: Stop) -> Generator[tuple[Batch, Read], None, None]:
-            return self._ahead(batches, self._each_prepared(prepare, foresee), free, stop)
+            return self._ahead(batches, prepared_each(prepare, foresee, self._together), free, stop)
 
         def gathered(read: Read) -> tuple[PreparedBatch[Any], OnHost]:
             prepared, places = read
@@ -61,7 +58,7 @@ class PackedRows(RowsByNode):
         return Stages(prepare, gathered, learned, lambda grads: None, ahead)
 
     def _ahead(
-        self, batches: Iterable[Batch], prepared_each: PreparedEach, free: threading.Semaphore, asked: Stop
+        self, batches: Iterable[Batch], sample: PreparedEach, free: threading.Semaphore, asked: Stop
     ) -> Generator[tuple[Batch, Read], None, None]:
         """Yield batches in order, each once its rows are in memory. The next window is packed meanwhile."""
         packer, stop, room = self._packer, threading.Event(), threading.Semaphore(WINDOWS)
@@ -80,7 +77,7 @@ class PackedRows(RowsByNode):
             return True
 
         def sampled() -> Generator[tuple[Key, PreparedBatch[Any], Ids], None, None]:
-            for prepared in prepared_each(fresh, stop):
+            for prepared in sample(fresh, stop):
                 yield self._key(prepared.batch), prepared, prepared.rows[0]
 
         def in_turn(windows: Iterable[PackedWindow | None]) -> Generator[tuple[Batch | None, InWindow], None, None]:
@@ -121,19 +118,6 @@ class PackedRows(RowsByNode):
                     yield item
             finally:
                 ends()
-
-    def _each_prepared(self, prepare: Prepare, foresee: Foresee | None) -> PreparedEach:
-        def prepared_each(batches: Iterable[Batch], stop: threading.Event) -> Generator[PreparedBatch[Any], None, None]:
-            waiting = iter(batches)
-            while not stop.is_set() and (together := list(islice(waiting, self._together))):
-                if foresee is not None and self._together > 1:
-                    foresee(together)
-                for batch in together:
-                    if stop.is_set():
-                        return
-                    yield prepare(batch)
-
-        return prepared_each
 
     def _key(self, batch: Batch) -> Key:
         return batch.epoch // self._refresh, batch.step, batch.index

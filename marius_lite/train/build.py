@@ -18,7 +18,7 @@ from marius_lite.metrics import MetricsLog
 from marius_lite.nn.torch_settings import prepare_torch
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.shared import SharedWeights
-from marius_lite.rows.open import device_rows, host_rows, open_buffers, packed_rows
+from marius_lite.rows.open import device_rows, host_rows, open_buffers, packed_rows, pooled_rows
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
@@ -61,6 +61,9 @@ def build(
     rows: ResidentRows
     if memory.packing:
         rows = packed_rows(dataset, config, memory.packing, run.path)
+    elif memory.pooling:
+        assert table is not None
+        rows = pooled_rows(dataset, config, memory.pooling, table, run.path)
     elif accelerator is None:
         rows = host_rows(open_buffers(dataset, config, memory.slots, table), dataset, config)
     else:

@@ -208,7 +208,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         f"{data.manifest.edges['train']:,}",
         storage.capacity,
         counted(data.partitioning.partitions, "partition"),
-        " by their rows, all by their edges" if memory.packing else f" ({storage.ordering})",
+        " by their rows, all by their edges" if memory.packing or memory.pooling else f" ({storage.ordering})",
         format_bytes(memory.total),
         " for each process" if config.lanes_see_all else f" for each of {ranks} lanes" if ranks > 1 else "",
         config.device,

@@ -20,6 +20,7 @@ from marius_lite.config import machine, presets
 from marius_lite.config.load import check, load, require_config, settings
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import Packing
+from marius_lite.config.pooling import Pooling
 from marius_lite.config.schedule import checkpoints_kept
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device
@@ -121,7 +122,7 @@ def new_run(
     require_way(settings.training.scoring, settings.training.precision)
     for line in [*passed_over(given, settings.device), *long_epochs(data, settings)]:
         log.info("%s", line)
-    _require_disk(RunFolder.to_write(run).path, data, settings, memory.packing)
+    _require_disk(RunFolder.to_write(run).path, data, settings, memory.packing or memory.pooling)
     with ExitStack() as stack:
         before = None if warm is None else stack.enter_context(closing(open_warm_start(warm, data, settings)))
         record = {} if before is None else {WARM: before.record}
@@ -190,8 +191,8 @@ def old_run(run: Path | str, checkpoint: str | None, sets: Sequence[str], datase
         if checkpoint is not None and saved is not None:
             checkpoints.go_back(folder, saved)
         anew = other or any(change.get(ANEW) and saved and change["at"] == saved.name for change in record.get("changes", []))
-        if memory.packing:
-            _require_disk_of_packs(folder.path, memory.packing)
+        if ahead := memory.packing or memory.pooling:
+            _require_disk_ahead(folder.path, ahead)
         warm = None
         if saved is None and (said := record.get(WARM)):
             warm = stack.enter_context(closing(open_warm_start(Path(said["run"]), data, config, said)))
@@ -255,7 +256,7 @@ def _require_lanes(config: Config) -> None:
         )
 
 
-def _require_disk(run: Path, data: Dataset, config: Config, packing: Packing | None) -> None:
+def _require_disk(run: Path, data: Dataset, config: Config, ahead: Packing | Pooling | None) -> None:
     """Raise UserError where the disk lacks room for live rows and the kept checkpoints.
 
     Each counts in full: an epoch rewrites every partition, so they do not share files for long.
@@ -263,17 +264,16 @@ def _require_disk(run: Path, data: Dataset, config: Config, packing: Packing | N
     copies = 1 + checkpoints_kept(config)
     if table := table_bytes(data, config):
         files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
-    if packing:
-        _require_disk_of_packs(run, packing)
+    if ahead:
+        _require_disk_ahead(run, ahead)
     if size := gathered_disk(data, config):
         files.require_space(run, size, "what nodes gather for each layer (`training.method: layerwise`)")
 
 
-def _require_disk_of_packs(run: Path, packing: Packing) -> None:
+def _require_disk_ahead(run: Path, ahead: Packing | Pooling) -> None:
+    what = "rows are put in order" if isinstance(ahead, Packing) else "samples wait"
     files.require_space(
-        run,
-        packing.disk,
-        "a run whose rows are put in order on disk (`storage.packs_disk`; `sampling.scope: resident` takes none)",
+        run, ahead.disk, f"a run whose {what} on disk (`storage.packs_disk`; `sampling.scope: resident` takes none)"
     )
 
 

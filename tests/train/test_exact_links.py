@@ -43,6 +43,8 @@ def machines(run):
     "more",
     [
         ["storage.window_edges=600"],
+        ["model.inputs=both"],
+        ["model.inputs=embeddings", "negatives.log_q=true", "negatives.degree_fraction=0.5", "storage.row_dtype=bfloat16"],
         ["negatives.degree_fraction=0.5", "negatives.log_q=true", "negatives.mask_known=true", "negatives.mask_self=true"],
         [
             "model.encoder=rgcn",
@@ -59,7 +61,7 @@ def test_the_bits_are_those_of_a_run_in_memory(cli, featured, tmp_path, more):
     assert train(cli, featured, tmp_path / "few", *FEW, *more) == expected
     for machine in machines(tmp_path / "few"):
         assert machine["neighbours_not_resident"] == 0 < machine["neighbours"]
-        assert machine["bytes_read"] > machine["bytes_written"] > 0
+        assert machine["bytes_read"] >= machine["bytes_written"] > 0
     assert not [path for path in (tmp_path / "few").iterdir() if path.name.startswith(".")]
 
 
@@ -113,7 +115,7 @@ def test_everything_may_fit(cli, featured, tmp_path, capfd):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["model.inputs=both"], "nodes have learned rows, which come with their partitions"),
+        (["storage.packs_disk=1KB", "model.inputs=both"], "the samples of two batches take"),
         (["model.encoder=none", "model.layers=[]", "sampling.fanouts=auto"], "only an encoder samples neighbours"),
         (["negatives.count=all"], "every batch would need every row"),
         (["scale.ranks=2"], "lanes have partitions of their own"),

@@ -151,7 +151,7 @@ def test_auto_is_exact_where_it_can_be(cli, communities, tmp_path, capfd):
         train(cli, communities, tmp_path / name, *settings, "training.epochs=1")
         folder = RunFolder(tmp_path / name)
         opened.append(config_of(folder, read_record(folder)).sampling.scope)
-    assert opened == ["exact", "resident", "resident", "resident"]
+    assert opened == ["exact", "resident", "exact", "resident"]
     capfd.readouterr()
     assert cli("resume", tmp_path / "few", "--set", "training.epochs=2") == 0
     assert "2 of 8 partitions resident by their rows, all by their edges" in capfd.readouterr().err
@@ -187,11 +187,14 @@ def test_the_plan_counts_memory_and_disk(communities, cli, tmp_path, capfd):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["model.inputs=embeddings", "model.dim=4"], "nodes have learned rows, which come with their partitions"),
         (["storage.memory=1MB"], "this needs .* `storage.memory` is 1.00 MB: raise it"),
-        (["sampling.scope=auto", "model.inputs=both", "model.dim=4", "sampling.refresh_epochs=2"], "drawn among resident"),
+        (["sampling.scope=resident", "sampling.refresh_epochs=2"], "drawn among resident"),
+        (
+            ["sampling.scope=exact", "storage.packs_disk=1KB", "model.inputs=both", "model.dim=4"],
+            "the samples of two batches take",
+        ),
     ],
-    ids=["learned", "memory", "refreshed"],
+    ids=["memory", "refreshed", "samples"],
 )
 def test_what_cannot_be_exact_is_refused(cli, communities, tmp_path, capfd, settings, said):
     assert cli("train", communities, "--run", tmp_path / "run", *options(*FEW, *settings)) == 2
