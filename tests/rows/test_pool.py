@@ -1,5 +1,7 @@
 """A pool of rows holds what windows take, whatever they were before; what it wrote and what it has are together all rows."""
 
+import subprocess
+import sys
 import threading
 from contextlib import closing
 
@@ -156,3 +158,41 @@ def test_a_damaged_file_is_told(tmp_path):
         assert pool.bring(np.arange(16), NEVER)
         with pytest.raises(RunError, match="the file was changed or is damaged"):
             pool.bring(np.arange(16, 24), NEVER)
+
+
+MEASURED = """
+import sys, threading
+from pathlib import Path
+import numpy as np
+from marius_lite.config.memory import slot_bytes
+from marius_lite.config.pooling import SLOTS, PooledTable
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.metrics.usage import peak_rss
+from marius_lite.rows.pool import RowPool
+from marius_lite.rows.resident import RowBuffers
+from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.storage.table import RowTable
+
+nodes, partitions, width, places = 400_000, 16, 64, 100_000
+table = RowTable.create(Path(sys.argv[1]), nodes, width, nodes // partitions)
+rng, never = np.random.default_rng(0), threading.Event()
+plan = PooledTable(nodes, table.stride)
+pooling = plan.pooling((1, 0), places)
+before = peak_rss()
+pool = RowPool(RowBuffers(None, None, PartitionBuffer(table, SLOTS), width), Partitioning(nodes, partitions), pooling)
+for _ in range(6):
+    wanted = np.unique(rng.integers(nodes, size=places))
+    pool.bring(wanted, never)
+    at = pool.places(wanted)
+    pool.memory[-1][at[::100]] += 1
+    pool.changed(at)
+pool.flush()
+print(peak_rss() - before, places * table.stride + SLOTS * slot_bytes(nodes // partitions, table.stride) + plan.memory(pooling))
+"""
+
+
+def test_it_takes_the_memory_that_was_planned(tmp_path):
+    """But for the ids of a window, which its caller has."""
+    done = subprocess.run([sys.executable, "-c", MEASURED, tmp_path / "rows"], capture_output=True, text=True, check=True)
+    taken, planned = map(int, done.stdout.split())
+    assert 0.7 * planned <= taken <= planned + (12 << 20)
