@@ -180,8 +180,8 @@ class LinkPlanning:
         return not config.encodes
 
     def has_ways(self, config: Config) -> bool:
-        """Return whether an encoder begins with features alone, on the CPU, in one lane."""
-        return not (config.learns_rows or config.propagates or config.scale.ranks > 1) and config.device == "cpu"
+        """Return whether there is an encoder, on the CPU, in one lane."""
+        return config.encodes and not (config.propagates or config.scale.ranks > 1) and config.device == "cpu"
 
     def out_width(self, config: Config, facts: Facts) -> int:
         return config.model.dim

@@ -184,8 +184,8 @@ class NodePlanning:
         return False
 
     def has_ways(self, config: Config) -> bool:
-        """Return whether nodes begin with features alone, on the CPU, in sampled batches, through hops that have weights."""
-        return not (config.learns_rows or config.trains_clusters or config.propagates) and config.device == "cpu"
+        """Return whether an encoder reads sampled batches, on the CPU, through hops that have weights."""
+        return not (config.trains_clusters or config.propagates) and config.device == "cpu"
 
     def out_width(self, config: Config, facts: Facts) -> int:
         return _nodes(facts).classes

@@ -1,11 +1,13 @@
-"""Price the ways to train a graph neural network that learns from features, side by side.
+"""Price the ways to train a graph neural network, side by side.
 
 resident         neighbours are drawn among the resident partitions
-exact            neighbours are drawn among all nodes; rows that do not fit in memory come in packs
+exact            neighbours are drawn among all nodes; rows that do not fit in memory come in packs, or, where they are learned,
+                 through a pool
 propagate once   all nodes take from all neighbours once for each layer (`training.method: layerwise`); for classes of nodes
 
 Bytes, memory and disk follow from the plan of a run. Seconds follow from a calibration: the dataset's files are read, and the
-run's first batches are trained over borrowed rows, so that samples, shapes, model and threads are the run's own.
+run's first batches are trained over borrowed rows, so that samples, shapes, model and threads are the run's own. That is for
+features alone.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from marius_lite.nn.torch_settings import prepare_torch
 from marius_lite.prices.batches import BatchTimes, batch_times
 from marius_lite.prices.disk import DiskRates, disk_rates
 from marius_lite.prices.layers import layers_seconds, pass_bytes
+from marius_lite.sizes import format_bytes
 from marius_lite.storage.packs import scratch_beside
 from marius_lite.tasks.resolved import resolved
 from marius_lite.temporary import remove_scratch, scratch
@@ -77,17 +80,17 @@ class Prices:
 def prices_of(dataset: Path | str, config: Config, timed: bool = True) -> Prices | None:
     """Return the prices of a run of ``config``, which may have `auto`; None where there is but one way.
 
-    That is: no features alone to learn from, a GPU, several lanes of links, cluster batches, or hops without weights.
-    ``timed``: whether seconds are measured. That takes up to a few seconds, and temporary files of at most 96 MiB beside the
-    dataset, or where temporary files are.
+    That is: a GPU, several lanes of links, cluster batches, or hops without weights. ``timed``: whether seconds are measured,
+    where no rows are learned. That takes up to a few seconds, and temporary files of at most 96 MiB beside the dataset, or where
+    temporary files are.
     """
     data = Dataset.open(Path(dataset))
     found, _ = resolved(data, config)
     features, planning = data.features, planning_of(found)
-    if features is None or not planning.has_ways(found):
+    if not planning.has_ways(found):
         return None
-    asked = [way for way in SETTINGS if way != ONCE or planning.unit == "nodes"]
-    if not timed:
+    asked = [way for way in SETTINGS if way != ONCE or (planning.unit == "nodes" and not found.learns_rows)]
+    if not timed or found.learns_rows or features is None:
         return Prices([_price(data, config, way, None, None) for way in asked])
     prepare_torch(found)  # which takes seconds, as in every run
     start = time.perf_counter()
@@ -136,6 +139,9 @@ def _price(data: Dataset, given: Config, way: str, rates: DiskRates | None, fold
 def _about(config: Config, memory: MemoryPlan, plan: dict[str, Any]) -> str:
     """Return what is in memory, in words."""
     held = f"{config.storage.capacity} of {plan['partitions']} partitions"
+    if memory.pooling:
+        lists = "lists on disk" if config.sampling.lists == "disk" else "all lists"
+        return f"{memory.pooling.rows:,} rows at a time, {lists}; {format_bytes(plan['later_epoch']['rows_written'])} written"
     if memory.packing is None:
         return "everything in memory" if config.storage.capacity == plan["partitions"] else held
     return f"rows of {held}, " + ("lists on disk" if config.sampling.lists == "disk" else "all lists")

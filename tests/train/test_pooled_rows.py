@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -153,6 +154,10 @@ def test_the_plan_counts_memory_and_disk(cli, communities, tmp_path, capfd):
     said = capfd.readouterr().out
     assert "150 rows and 3 slots of" in said
     assert "of samples" in said
+    ways = {each["way"]: each for each in plan["prices"]["ways"]}
+    assert list(ways) == ["resident", "exact"]
+    assert re.fullmatch(r"150 rows at a time, all lists; .* written", ways["exact"]["about"])
+    assert ways["resident"]["absent"] > 0 == ways["exact"]["absent"]
 
 
 def test_a_disk_that_fills_up_ends_the_run(cli, communities, tmp_path, capfd, monkeypatch):
