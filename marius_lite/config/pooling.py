@@ -27,7 +27,8 @@ class Pooling:
 
     A window has no more rows, unless one batch has. ``batch``: the most rows of a batch. ``row_bytes``: of a node in all tables.
     ``sample_bytes``: of a batch's sample, which waits on disk, at most. ``samples``: of those of a window, unless one batch has
-    more. ``together``: batches that are sampled in the same passes over in-edge lists on disk; 1 where lists are in memory.
+    more. ``whole``: whether every node has a place. ``together``: batches that are sampled in the same passes over in-edge lists
+    on disk; 1 where lists are in memory.
     """
 
     rows: int
@@ -35,6 +36,7 @@ class Pooling:
     row_bytes: int
     sample_bytes: int
     samples: int
+    whole: bool = False
     together: int = 1
 
     @property
@@ -45,7 +47,8 @@ class Pooling:
     def windows(self, batches: int) -> int:
         """Return into how many windows so many batches fall at most."""
         at_once = min(self.samples // max(1, self.sample_bytes), self.rows // self.batch)
-        return -(-batches // max(1, at_once))
+        small = batches.bit_length() if self.whole else 0  # each has twice the batches of the one before
+        return -(-batches // max(1, at_once)) + small
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class PooledTable:
         samples = max(LEAST_SAMPLES, places * self.row_bytes)
         if self.disk is not None:
             samples = min(samples, self.disk // SAMPLED)
-        return Pooling(places, batch, self.row_bytes, sample, samples)
+        return Pooling(places, batch, self.row_bytes, sample, samples, places == self.nodes)
 
     def memory(self, pooling: Pooling) -> int:
         """Return the bytes that the pool takes beside its rows: where each node's row is, whose each row is, ids of windows."""

@@ -26,6 +26,9 @@ from marius_lite.rows.resident import RowsByNode
 from marius_lite.storage.packs import Kept, KeptObjects
 from marius_lite.types import Batch, Ids, RowGrads, Rows
 
+FIRST = 2
+"""Batches of the first window where every node has a place. Each later one has twice as many, so that passes are few."""
+
 
 @dataclass(slots=True, eq=False)
 class PooledWindow:
@@ -124,16 +127,21 @@ class PooledRows(RowsByNode, HostRows):
                 ends()
 
     def _sampled(self, prepared: Iterable[PreparedBatch[Any]], opened: list[PooledWindow]) -> Generator[PooledWindow, None, None]:
-        """Group sampled batches into windows whose rows fit the pool as planned. Samples of the ``opened`` ones are on disk."""
+        """Group sampled batches into windows whose rows fit the pool as planned. Samples of the ``opened`` ones are on disk.
+
+        Where every node has a place, windows could be endless. The first one is small then, trained while the next is sampled.
+        """
         window, plan, marks = self._begun(opened), self._pool.pooling, self._asked_by
+        most = FIRST if plan.whole else None
         new_of: list[Ids] = []
         rows = 0
         for batch in prepared:
             nodes = batch.rows[-1]
             new = nodes[marks[nodes] != window.number]
             full = rows + len(new) > plan.rows or window.samples.size + plan.sample_bytes > plan.samples
-            if window.batches and full:
+            if window.batches and (full or len(window.batches) == most):
                 yield _whole(window, new_of)
+                most = most and 2 * most
                 window, new_of, rows, new = self._begun(opened), [], 0, nodes
             marks[new] = window.number
             new_of.append(new)

@@ -79,7 +79,13 @@ def test_ways_stand_in_the_text(told, communities):
 
 
 def test_one_way_alone_is_not_compared(told, communities):
-    assert "prices" not in json.loads(told(communities, *options("training.method=cluster", "sampling.fanouts=auto", "sampling.scope=auto", "storage.capacity=2"), "--json"))
+    assert "prices" not in json.loads(
+        told(
+            communities,
+            *options("training.method=cluster", "sampling.fanouts=auto", "sampling.scope=auto", "storage.capacity=2"),
+            "--json",
+        )
+    )
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
