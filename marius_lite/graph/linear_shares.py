@@ -84,8 +84,8 @@ class Tried:
     def told(self, share: float) -> str:
         """Say what a share means."""
         if self.rare:
-            return f"linear models rank the classes of validation nodes with a mean ROC AUC of {share:.3f}"
-        return f"linear models tell {share:.0%} of the validation nodes right"
+            return f"linear models rank the classes of labelled nodes with a mean ROC AUC of {share:.3f}"
+        return f"linear models tell {share:.0%} of the labelled nodes right"
 
     def shown(self, share: float) -> str:
         """Return the share as messages have it beside another, of which `told` says what it means."""

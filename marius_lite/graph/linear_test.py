@@ -36,6 +36,10 @@ HIDDEN = 512
 """Random units between columns and classes, see `LinearTest.of`."""
 CLIPPED = 5.0
 """Standard deviations above which a number that units see is taken for so many."""
+FEW_RARE, FEW_ASKED = 50, 200
+"""Validation nodes of rarer classes, and of all where none is frequent, below which training nodes are asked for too."""
+FOLDS = 5
+"""Parts of all of them, of which each is asked for once, and known to the others."""
 SHRINKAGES = (0.01, 0.1, 1.0, 10.0)
 """Factors of the identity that is added to the covariance of standardised columns. The best one counts."""
 
@@ -45,15 +49,25 @@ class LinearTest:
     0 and 1.
 
     ``rare``: whether all classes but one are rare. Answers are judged by how they rank nodes, not by the share of right ones.
+    Where validation nodes are too few to tell models apart, training nodes are asked for too, by models that do not know them.
     """
 
     def __init__(self, train: Ints, valid: Ints, known: Floats, asked: Floats):
         self.train, self.valid, self._known, self._asked = train, valid, known, asked
+        self._given = known, asked
         self.rare = not self.several and 1 > float(known.mean(0).max()) > RARE and 0 < self._of_rare() < len(asked)
+        self._folds: list[tuple[slice | Ints, slice | Ints]] = [(slice(len(train)), slice(len(train), None))]
+        few = self._of_rare() < FEW_RARE if self.rare else len(asked) < FEW_ASKED
+        if few and len(train) > len(valid):
+            everyone = np.concatenate([known, asked])
+            dealt = np.argsort(everyone.argmax(1), kind="stable")  # as many of each class in each part
+            parts = [np.sort(dealt[part::FOLDS]) for part in range(FOLDS)]
+            self._folds = [(np.setdiff1d(dealt, part), part) for part in parts]
+            self._asked = everyone[np.concatenate(parts)]
 
     def placed(self, nodes: Ints) -> LinearTest:
         """Return the same test for columns that have a row for each of ``nodes``, ascending, and not for each of the graph's."""
-        return LinearTest(np.searchsorted(nodes, self.train), np.searchsorted(nodes, self.valid), self._known, self._asked)
+        return LinearTest(np.searchsorted(nodes, self.train), np.searchsorted(nodes, self.valid), *self._given)
 
     @property
     def several(self) -> bool:
@@ -62,7 +76,7 @@ class LinearTest:
 
     @property
     def asked(self) -> int:
-        """How many validation nodes are asked for; where classes are rare, RANKED times those not of the frequent one."""
+        """How many nodes are asked for; where classes are rare, RANKED times those not of the frequent one."""
         return RANKED * self._of_rare() if self.rare else len(self._asked)
 
     def _of_rare(self) -> int:
@@ -75,21 +89,11 @@ class LinearTest:
         ``hidden``: with random units beside them, which tell thresholds and what several columns say together (extreme learning
         machines: Huang, Zhu, Siew, 2006).
         """
-        rows = [np.concatenate([part[nodes] for part in parts], 1) for nodes in (self.train, self.valid)]
-        trained, asked = _standardised(*rows)
-        if hidden:
-            units = _standardised(*_units(trained, asked))
-            trained, asked = (np.concatenate(pair, 1) for pair in zip((trained, asked), units))
-        middle = self._known.mean(0)
-        wanted = self._known - middle
-        # Of rows and columns, the fewer make the matrix whose eigenvectors give the answer for each shrinkage.
-        across = len(trained) < trained.shape[1]
-        square = trained @ trained.T if across else trained.T @ trained
-        values, vectors = np.linalg.eigh(square.astype(np.float64))
-        seen = vectors.T @ (wanted if across else trained.T @ wanted)
-        there = (asked @ trained.T if across else asked) @ vectors
-        answers = ((there / (np.maximum(values, 0) + each * len(trained))) @ seen + middle for each in SHRINKAGES)
-        return max(map(self._ranked if self.rare or by_ranks else self._right, answers))
+        nodes = np.concatenate([self.train, self.valid])
+        rows, known = np.concatenate([part[nodes] for part in parts], 1), np.concatenate(self._given)
+        answers = [_answers(rows[fit], known[fit], rows[asked], hidden) for fit, asked in self._folds]
+        judge = self._ranked if self.rare or by_ranks else self._right
+        return max(judge(np.concatenate(each)) for each in zip(*answers))
 
     def _right(self, found: Floats) -> float:
         return float(self._asked[np.arange(len(found)), found.argmax(1)].mean())
@@ -99,6 +103,23 @@ class LinearTest:
         if not some.any():
             return 0.5
         return float(np.mean([_roc_auc(found[:, c], self._asked[:, c] > 0) for c in np.flatnonzero(some)[:MOST_RANKED]]))
+
+
+def _answers(rows: Floats, known: Floats, asked: Floats, hidden: bool) -> list[Floats]:
+    """Return what is answered for rows that are ``asked`` for, with each of SHRINKAGES, by ridge regression on known classes."""
+    trained, asked = _standardised(rows, asked)
+    if hidden:
+        units = _standardised(*_units(trained, asked))
+        trained, asked = (np.concatenate(pair, 1) for pair in zip((trained, asked), units))
+    middle = known.mean(0)
+    wanted = known - middle
+    # Of rows and columns, the fewer make the matrix whose eigenvectors give the answer for each shrinkage.
+    across = len(trained) < trained.shape[1]
+    square = trained @ trained.T if across else trained.T @ trained
+    values, vectors = np.linalg.eigh(square.astype(np.float64))
+    seen = vectors.T @ (wanted if across else trained.T @ wanted)
+    there = (asked @ trained.T if across else asked) @ vectors
+    return [(there / (np.maximum(values, 0) + each * len(trained))) @ seen + middle for each in SHRINKAGES]
 
 
 def _standardised(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:

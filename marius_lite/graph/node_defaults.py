@@ -202,7 +202,7 @@ def _first_hops(dataset: Dataset, name: str, over: Mapping[str, Any], directions
     if found is None:
         return []
     log.info(
-        f"init.hops={found.hops}, because linear models tell {found.share:.0%} of the validation nodes right by first rows of so "
+        f"init.hops={found.hops}, because linear models tell {found.share:.0%} of the labelled nodes right by first rows of so "
         f"many hops, and {found.before:.0%} by those of {FIRST_HOPS}; --set init.hops={FIRST_HOPS} takes these"
     )
     return [f"init.hops={found.hops}"]

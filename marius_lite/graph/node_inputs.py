@@ -105,7 +105,7 @@ def by_ends(dataset: Dataset, over: Mapping[str, Any]) -> list[str]:
     kinds = "each relation and each direction" if dataset.manifest.relations > 1 else "each direction"
     apart = f" and those of {kinds} from each other" if found.by_kind else ""
     log.info(
-        f"{', '.join(settings)}, because linear models of first rows tell {found.share:.0%} of the validation nodes right where "
+        f"{', '.join(settings)}, because linear models of first rows tell {found.share:.0%} of the labelled nodes right where "
         f"neighbours are apart from the node{apart}, and {found.before:.0%} by rows mixed with theirs; `--config preset:gcn` "
         "mixes them"
     )

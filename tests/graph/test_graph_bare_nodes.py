@@ -56,7 +56,7 @@ def test_a_chain_is_walked_by_turns_and_seen_from_both_ends(classified, caplog):
         config = config_for(dataset, None)
     assert (config.model.encoder, config.model.directions, config.init.by_turns) == ("rgcn", "both", True)
     assert config.init.hops == found.hops
-    assert f"{found.share:.0%} of the validation nodes right where neighbours are apart" in caplog.text
+    assert f"{found.share:.0%} of the labelled nodes right where neighbours are apart" in caplog.text
     assert "those of each direction from each other" in caplog.text
     assert "preset:sage" in caplog.text
 

@@ -38,7 +38,7 @@ def test_long_paths_ask_for_many_hops_and_dense_groups_for_the_usual_ones(classi
     assert found.share > 0.9 > found.before + 0.1
     with caplog.at_level(logging.INFO, "marius_lite"):
         assert config_for(dataset, None).init.hops == found.hops
-    assert f"init.hops={found.hops}, because linear models tell {found.share:.0%} of the validation nodes right" in caplog.text
+    assert f"init.hops={found.hops}, because linear models tell {found.share:.0%} of the labelled nodes right" in caplog.text
     assert config_for(dataset, None, ["init.hops=3"]).init.hops == 3
 
 

@@ -241,7 +241,7 @@ def test_where_classes_are_rare_ranks_decide_what_is_chosen(cli, tmp_path, caplo
         config = config_for(Dataset.open(tmp_path / "d"), None)
     assert config.model.directions in ("out", "both")
     assert config.training.metric == "roc_auc"
-    assert "rank the classes of validation nodes with a mean ROC AUC of" in caplog.text
+    assert "rank the classes of labelled nodes with a mean ROC AUC of" in caplog.text
     assert config_for(Dataset.open(tmp_path / "d"), None, ["training.metric=accuracy"]).training.metric == "accuracy"
 
 

@@ -66,6 +66,22 @@ def test_where_a_class_is_rare_models_are_judged_by_how_they_rank():
     assert not LinearTest(np.arange(200), np.arange(200, 400), even[:200], even[200:]).rare
 
 
+@pytest.mark.parametrize("every", [2, 40], ids=["even", "rare"])
+def test_where_few_are_asked_training_nodes_are_too(every):
+    """Each by models that do not know it: columns that say which node it is tell nothing of its class."""
+    rng, nodes = np.random.default_rng(2), 800
+    classes = np.eye(2, dtype=np.float32)[(rng.permutation(nodes) % every == 0).astype(int)]
+    test = LinearTest(np.arange(700), np.arange(700, nodes), classes[:700], classes[700:])
+    assert test.rare == (every == 40)
+    assert test.asked == (20 * RANKED if test.rare else nodes)
+    weak = (classes[:, 1:] + rng.normal(size=(nodes, 1))).astype(np.float32)
+    assert test.of(np.eye(nodes, dtype=np.float32)) < 0.6 < test.of(weak) < 0.9
+    assert test.of(classes[:, 1:]) == 1
+    among = LinearTest(np.arange(700) * 2, np.arange(700, nodes) * 2, classes[:700], classes[700:]).placed(np.arange(nodes) * 2)
+    assert among.of(weak) == test.of(weak)
+    assert LinearTest(test.train[:50], test.valid, classes[:50], classes[700:]).asked <= 100, "training nodes are fewer"
+
+
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=20), st.data())
 def test_ranks_are_counted_by_pairs(values, data):
     have = np.array(data.draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values))))
