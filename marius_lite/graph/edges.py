@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,8 @@ CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64} 
 EDGES_AT_ONCE = 1 << 18
 """Edges that are read at a time where a pass goes through all of them."""
 Offsets = npt.NDArray[np.uint32]
+Floats = npt.NDArray[np.float32]
+Column = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +222,16 @@ class EdgeBuckets:
                 segment.read(name, part.begins[own], places[own], sizes[own], out)
         return out
 
-    def read_into(self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets) -> int:
-        """Read buckets into the given arrays, one after the other. Returns the number of edges read.
+    def read_into(
+        self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets, weight: Floats | None = None
+    ) -> int:
+        """Read buckets into the given arrays, one after the other. Returns the number of edges read. ``weight``: where weights
+        are read to, too.
 
         One request reads buckets that lie side by side on disk: in the same order here, or small ones in any order.
         Raises UserError where the bytes are not those that preprocess wrote.
         """
+        outs = dict(zip((*COLUMNS, "weight"), (src, dst, rel, *(() if weight is None else (weight,)))))
         i, j = np.array([*buckets], np.int64).reshape(-1, 2).T
         flats = np.stack([segment.flat(i, j) for segment in self._segments])
         counts = np.stack([np.where(f >= 0, np.diff(s.left)[f], 0) for f, s in zip(flats, self._segments)])
@@ -234,34 +240,34 @@ class EdgeBuckets:
         for segment, flat, sizes, starts in zip(self._segments, flats, counts, places):
             own = np.flatnonzero(flat >= 0)
             if segment.holes is not None:
-                self._read_left(segment, flat[own], starts[own], (src, dst, rel))
+                self._read_left(segment, flat[own], starts[own], outs)
                 continue
             side_by_side = len(self._segments) == 1
             for part in requests(flat[own], sizes[own], side_by_side):
                 part = own[part]
-                ends, sums = np.cumsum(sizes[part]), np.zeros((len(COLUMNS), len(part)), np.uint32)
-                for name, out, checksums in zip(COLUMNS, (src, dst, rel), sums):
+                ends, sums = np.cumsum(sizes[part]), np.zeros((len(outs), len(part)), np.uint32)
+                for (name, out), checksums in zip(outs.items(), sums):
                     read = self._read_request(segment, name, flat[part], starts[part], out)
                     crc32c_stretches(read.view(np.uint8), ends, read.itemsize, checksums)
-                segment.check(flat[part], COLUMNS, sums)
+                segment.check(flat[part], [*outs], sums)
         return int(total.sum())
 
-    def _read_left(self, segment: EdgeSegment, flats: Places, starts: Places, outs: Sequence[Offsets]) -> None:
+    def _read_left(self, segment: EdgeSegment, flats: Places, starts: Places, outs: Mapping[str, Column]) -> None:
         """Read the edges of buckets that were not removed from a segment to their places in ``outs``."""
         order = np.argsort(flats, kind="stable")
         order = order[np.diff(segment.offsets)[flats[order]] > 0]
         flats, cursors = flats[order], starts[order]
         number = np.full(len(flats), self._segments.index(segment))
         there = _Stretches(flats, number, flats, segment.offsets[flats], np.diff(segment.offsets)[flats])
-        for which, piece in self._pieces(there, EDGES_AT_ONCE, COLUMNS):
+        for which, piece in self._pieces(there, EDGES_AT_ONCE, [*outs]):
             sizes = np.diff(piece.ends, prepend=0)
             at = np.arange(int(piece.ends[-1])) + np.repeat(cursors[which] - (piece.ends - sizes), sizes)
-            for out, values in zip(outs, piece.columns, strict=True):
+            for out, values in zip(outs.values(), piece.columns, strict=True):
                 out[at] = values
             cursors[which] += sizes
 
     @staticmethod
-    def _read_request(segment: EdgeSegment, name: str, flats: Places, starts: Places, out: Offsets) -> Offsets:
+    def _read_request(segment: EdgeSegment, name: str, flats: Places, starts: Places, out: Column) -> Column:
         """Read buckets that lie side by side on disk to their places in ``out``; return them as they lie on disk."""
         first, last = int(segment.offsets[flats[0]]), int(segment.offsets[flats[-1] + 1])
         sizes = segment.offsets[flats + 1] - segment.offsets[flats]

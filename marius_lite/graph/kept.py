@@ -9,45 +9,52 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite.graph.edge_source import EdgeSource
-from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgePiece
+from marius_lite.graph.edges import CARRIED, COLUMNS, EDGES_AT_ONCE, EdgePiece
 
+Floats = npt.NDArray[np.float32]
 Column = npt.NDArray[np.uint32]
 
 
 class KeptEdges:
     """All ``edges`` of a split, in memory from the first time that any of them are read. It is an `EdgeSource` too.
 
-    ``edges`` must give buckets row after row, which links that are turned (`search.linked.AsLinks`) do not.
+    ``edges`` must give buckets row after row, which links that are turned (`search.linked.AsLinks`) do not. ``weighed``: whether
+    their weights are kept too.
     """
 
-    def __init__(self, edges: EdgeSource):
+    def __init__(self, edges: EdgeSource, weighed: bool = False):
         self.counts, self.total, self.partitioning = edges.counts, edges.total, edges.partitioning
-        self._edges = edges
+        self._edges, self._names = edges, (*COLUMNS, "weight") if weighed else COLUMNS
         self._ends = np.cumsum(self.counts.reshape(-1))
 
     @cached_property
-    def _columns(self) -> dict[str, Column]:
+    def _columns(self) -> dict[str, npt.NDArray[Any]]:
         """All edges, bucket after bucket."""
-        columns, every, at = np.empty((len(COLUMNS), self.total), np.uint32), range(len(self.counts)), 0
-        for piece in self._edges.block(every, every, EDGES_AT_ONCE, COLUMNS):
+        columns: dict[str, npt.NDArray[Any]] = {name: np.empty(self.total, CARRIED.get(name, np.uint32)) for name in self._names}
+        every, at = range(len(self.counts)), 0
+        for piece in self._edges.block(every, every, EDGES_AT_ONCE, self._names):
             stop = at + len(piece.columns[0])
-            columns[:, at:stop] = piece.columns
+            for out, values in zip(columns.values(), piece.columns, strict=True):
+                out[at:stop] = values
             at = stop
-        return dict(zip(COLUMNS, columns))
+        return columns
 
-    def read_into(self, buckets: Iterable[tuple[int, int]], src: Column, dst: Column, rel: Column) -> int:
+    def read_into(
+        self, buckets: Iterable[tuple[int, int]], src: Column, dst: Column, rel: Column, weight: Floats | None = None
+    ) -> int:
         """Copy buckets into the given arrays, one after the other. Returns the number of edges. See `EdgeBuckets.read_into`."""
-        at, size = 0, len(self.counts)
+        at, size, outs = 0, len(self.counts), (src, dst, rel, *(() if weight is None else (weight,)))
         for i, j in buckets:
             stop = int(self._ends[i * size + j])
             start = stop - int(self.counts[i, j])
             after = at + stop - start
-            for out, column in zip((src, dst, rel), self._columns.values()):
+            for out, column in zip(outs, self._columns.values()):
                 out[at:after] = column[start:stop]
             at = after
         return at

@@ -14,6 +14,7 @@ from marius_lite.seeds import generator_for
 
 MIXERS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 Column = npt.NDArray[np.uint32]
+Floats = npt.NDArray[np.float32]
 Marks = npt.NDArray[np.bool_]
 
 
@@ -43,17 +44,29 @@ class ReplayedEdges:
         """How many edges an epoch trains."""
         return int(self.counts.sum())
 
-    def read_into(self, buckets: Iterable[tuple[int, int]], src: Column, dst: Column, rel: Column, epoch: int = 0) -> int:
-        """Read what ``epoch`` trains of buckets into the given arrays, one after the other. Returns the number of edges read."""
-        at = 0
+    def read_into(
+        self,
+        buckets: Iterable[tuple[int, int]],
+        src: Column,
+        dst: Column,
+        rel: Column,
+        epoch: int = 0,
+        weight: Floats | None = None,
+    ) -> int:
+        """Read what ``epoch`` trains of buckets into the given arrays, one after the other. Returns the number of edges read.
+
+        ``weight``: where weights are read to, where they are.
+        """
+        at, outs = 0, [src, dst, rel, *([] if weight is None else [weight])]
         for i, j in buckets:
-            columns = self._edges.read(i, j)
-            old = np.flatnonzero(self._is_old(i, j, *columns))
+            columns: list[npt.NDArray[Any]] = [np.empty(int(self._edges.counts[i, j]), out.dtype) for out in outs]
+            self._edges.read_into([(i, j)], *columns)
+            old = np.flatnonzero(self._is_old(i, j, *columns[:3]))
             left_out = generator_for(self._seed, "replay", epoch, i, j).permutation(old)[self._replayed(len(old)) :]
             kept = np.ones(len(columns[0]), bool)
             kept[left_out] = False
             stop = at + int(kept.sum())
-            for out, column in zip((src, dst, rel), columns):
+            for out, column in zip(outs, columns, strict=True):
                 out[at:stop] = column[kept]
             at = stop
         return at

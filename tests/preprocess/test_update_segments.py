@@ -11,6 +11,7 @@ from test_update import KINDS, as_text, check_same, lists, weighted
 import marius_lite
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
+from marius_lite.graph.kept import KeptEdges
 from marius_lite.graph.manifest import HOLED, SEGMENTED, read_manifest
 from marius_lite.graph.report import read_report
 from marius_lite.preprocess.disk.passes import size_and_checksum
@@ -116,6 +117,8 @@ def check_ways_to_read(edges):
     together = np.empty((3, edges.total), np.uint32)
     assert edges.read_into(buckets, *together) == edges.total
     assert (together == np.concatenate([one_by_one[bucket] for bucket in buckets], 1)).all()
+    if "weight" in edges.columns:
+        check_weights(edges, buckets, together)
     pieces = list(edges.block(range(p), range(p), 50, ("src", "dst", "rel")))
     assert sum(len(piece.columns[0]) for piece in pieces) == edges.total
     flat = np.concatenate([piece.bucket_of_each() for piece in pieces])
@@ -124,6 +127,16 @@ def check_ways_to_read(edges):
         assert (columns[:, flat == i * p + j] == expected).all()
     firsts = [(first, len(columns[0])) for first, columns in edges.pieces(70)]
     assert [first for first, _ in firsts] == np.cumsum([0, *(count for _, count in firsts)])[:-1].tolist()
+
+
+def check_weights(edges, buckets, expected):
+    """They come with their edges: from disk, and from memory."""
+    apart = [next(edges.stream_columns(i, j, edges.total, ["weight"])) for i, j in buckets if edges.counts[i, j]]
+    for source in (edges, KeptEdges(edges, weighed=True)):
+        together, weights = np.empty((3, edges.total), np.uint32), np.empty(edges.total, np.float32)
+        assert source.read_into(buckets, *together, weights) == edges.total
+        assert (together == expected).all()
+        assert (weights == np.concatenate(apart, 1)[0]).all()
 
 
 def key_row(line):

@@ -50,6 +50,24 @@ def test_new_edges_all_and_a_share_of_the_old(versions, share):
     assert (seen[False] > 0) == (0 < share < 1)
 
 
+def test_weights_come_with_their_edges(tmp_path):
+    rng, columns = np.random.default_rng(1), "src,rel,dst,weight"
+    for name, nodes, count in (("e.npy", 50, 900), ("new.npy", 70, 100)):
+        rows = np.unique(rng.integers(0, (nodes, 3, nodes), (count, 3)), axis=0)
+        np.save(tmp_path / name, np.column_stack([rows, rng.random(len(rows)).astype(np.float32)]))
+    marius_lite.make_dataset(tmp_path / "e.npy", tmp_path / "d", partitions=2, columns=columns)
+    marius_lite.update_dataset(tmp_path / "d", tmp_path / "new.npy", columns=columns)
+    before, now = (marius_lite.open_dataset(f"{tmp_path / 'd'}@{n}").edges("train") for n in (1, 2))
+    replayed = ReplayedEdges(now, before, 0.3, seed=3)
+    for i, j in ((0, 0), (1, 0), (1, 1)):
+        stored = zip(*(column.tolist() for column in next(now.stream_columns(i, j, now.total, now.columns))))
+        columns = [np.empty(int(replayed.counts[i, j]), np.uint32) for _ in range(3)]
+        weights = np.empty(len(columns[0]), np.float32)
+        assert replayed.read_into([(i, j)], *columns, 2, weights) == len(weights) > 0
+        assert {*zip(*(column.tolist() for column in (*columns, weights)))} < {*stored}
+        assert Counter(zip(*(column.tolist() for column in columns))) == read(replayed, i, j, 2)
+
+
 def test_a_window_is_read_for_its_epoch(versions):
     before, now = versions
     replayed = ReplayedEdges(now, before, 0.5, seed=3)
