@@ -22,6 +22,7 @@ from marius_lite.config.resolve import device_needs
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, loads_pause, ranking_due
 from marius_lite.config.schema import Config
 from marius_lite.config.traffic import MovedSizes, Traffic, exact_traffic
+from marius_lite.config.weight_power import WEIGHT_BYTES, power_of
 from marius_lite.device.library import passed_over, usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
@@ -152,7 +153,8 @@ def remark_of_batches(config: Config, batches: int, edges: int) -> list[str]:
 
 def sizes_of(config: Config, data: Dataset) -> MovedSizes:
     """Return the sizes of what a run on a dataset moves. ``config``: resolved."""
-    edges = data.manifest.edges["train"] * planning_of(config).edge_bytes_read
+    read = planning_of(config).edge_bytes_read + (WEIGHT_BYTES if power_of(config) else 0)
+    edges = data.manifest.edges["train"] * read
     partitioning, adjacency, features = data.partitioning, lists_read(data, config), features_read(data, config)
     lists = [0] * partitioning.partitions
     if adjacency is not None:

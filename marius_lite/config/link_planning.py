@@ -18,6 +18,7 @@ from marius_lite.config.memory import (
     EDGE_BYTES,
     KEPT_BYTES,
     LOG_Q_BYTES,
+    ORDER_BYTES,
     MemoryPlan,
     advice,
     batch_places,
@@ -32,6 +33,7 @@ from marius_lite.config.model_sections import drawn_by_degree
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schedule import REGULARIZER_TRIED
 from marius_lite.config.schema import Config
+from marius_lite.config.weight_power import WEIGHT_BYTES, power_of
 from marius_lite.errors import UserError
 from marius_lite.ordering.lanes import LANE_ORDERINGS, LANES_BY_EDGES, make_lanes_plan, most_in_match, spare_slots_of_lane
 from marius_lite.ordering.plan import ORDERINGS, check, choose, make_plan, needs_all, spare_slots
@@ -42,6 +44,8 @@ CAPACITIES_COMPARED = 8
 ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
 ROUNDING_WAYS = ("amx", "avx512_bf16")
 """The values of ``training.scoring`` that round what is multiplied to bfloat16."""
+DRAWN_BYTES = WEIGHT_BYTES + 4
+"""Bytes of an edge while a window is drawn by weights: its weight, and a place that was drawn."""
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 
@@ -274,19 +278,29 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     if balances(config) and not needs_all(ordering):
         workspace += slots * slot_bytes(facts.rows_per_partition, CLASS_BYTES)
         workspace += meetings_bytes(config, resident(facts, capacity).nodes)
+    weighed = WEIGHT_BYTES if power_of(config) else 0
     plan = MemoryPlan(
         slots=slots,
         spare=slots - capacity,
         slot_bytes=one,
         window_edges=window,
         buffer=slots * one,
-        edges=window * EDGE_BYTES + slots * facts.lists + facts.merging,
+        edges=window * window_edge_bytes(config) + slots * facts.lists + facts.merging,
         workspace=workspace,
         evaluation=evaluation_bytes(config, facts.nodes),
+        orders_ahead=weighed > 0,
     )
     reads_again = not needs_all(ordering) and config.training.replay == 1
-    kept = plan.keeping(int(facts.bucket_counts.sum()), budget) if reads_again else plan
-    return kept.ordering_ahead(budget)
+    kept = plan.keeping(int(facts.bucket_counts.sum()), budget, KEPT_BYTES + weighed) if reads_again else plan
+    return kept if weighed else kept.ordering_ahead(budget)
+
+
+def window_edge_bytes(config: Config) -> int:
+    """Return the bytes of an edge in a window. Where edges are drawn by weights, their order is always made ahead, and corrected
+    scores (`negatives.log_q`) need the ends that were drawn, one side at a time."""
+    if not power_of(config):
+        return EDGE_BYTES
+    return EDGE_BYTES + ORDER_BYTES + DRAWN_BYTES + (ORDER_BYTES if config.negatives.log_q else 0)
 
 
 def _window_edges(config: Config, facts: Facts, capacity: int, budget: int) -> int:
@@ -295,7 +309,9 @@ def _window_edges(config: Config, facts: Facts, capacity: int, budget: int) -> i
     if config.storage.window_edges != "auto":
         return max(largest_bucket, config.storage.window_edges, 1)
     largest_step = largest_window([step.buckets for step in _plan(config, facts, capacity).steps], facts.bucket_counts)
-    return max(largest_bucket, min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES), 1)
+    return max(
+        largest_bucket, min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // window_edge_bytes(config)), 1
+    )
 
 
 def _workspace(config: Config, facts: Facts, capacity: int) -> int:

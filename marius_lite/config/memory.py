@@ -99,9 +99,9 @@ class MemoryPlan:
     def total(self) -> int:
         return self.buffer + self.edges + self.workspace + self.evaluation
 
-    def keeping(self, edges: int, budget: int) -> MemoryPlan:
-        """Return the plan with so many edges kept in memory, where they are few and fit; else the plan as it is."""
-        size = edges * KEPT_BYTES
+    def keeping(self, edges: int, budget: int, each: int) -> MemoryPlan:
+        """Return the plan with edges of so many bytes kept in memory, where they are few and fit; else the plan as it is."""
+        size = edges * each
         if size > min(MOST_KEPT, budget * KEPT_SHARE, budget - self.total):
             return self
         return replace(self, kept_edges=edges, edges=self.edges + size)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
-    "training": {"scoring": "torch", "even_batches": False, "products": "onednn"},
+    "training": {"scoring": "torch", "even_batches": False, "products": "onednn", "weight_power": 0.0},
     "model": {"weight_unit": 0.0, "weight_bounds": [], "reversible_sums": "float32"},
     "negatives": {"balance": False},
     "init": {"hops": 0, "by_turns": False},

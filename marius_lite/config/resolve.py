@@ -17,6 +17,7 @@ from marius_lite.config.memory import MemoryPlan, check_device_memory, device_by
 from marius_lite.config.planning import Resolved, planning_of
 from marius_lite.config.regularizer import regularizer_weight
 from marius_lite.config.schema import Config
+from marius_lite.config.weight_power import power_of
 from marius_lite.errors import UserError
 
 
@@ -113,6 +114,7 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
             "precision": value(config.training.precision, "float32"),
             "threads": value(config.training.threads, lanes.of_lane(config, facts)[1]),
             "metric": value(config.training.metric, planning.metric(facts)),
+            "weight_power": power_of(config),
             **({"layer_epochs": layer_epochs(config)} if config.trains_layerwise else {}),
         },
         "storage": {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marius_lite.config import clusters, edge_dropout, edge_weights, lanes, layerwise, reversible
+from marius_lite.config import clusters, edge_dropout, edge_weights, lanes, layerwise, reversible, weight_power
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import uniform
 from marius_lite.config.model_sections import LossSection, ModelSection
@@ -86,6 +86,7 @@ def _rules(config: Config) -> Rules:
         *reversible.rules(config),
         *edge_dropout.rules(config),
         *edge_weights.rules(config),
+        *weight_power.rules(config),
         (
             model.encoder != "none"
             and config.sampling.fanouts != "auto"

@@ -81,6 +81,14 @@ class TrainingSection(Section):
         description="share of the edges that the run's own dataset had, see train --from, which each epoch trains beside the new "
         "ones; drawn anew for each epoch (link prediction)",
     )
+    weight_power: float | Auto = Field(
+        "auto",
+        description="how often an epoch trains an edge, where edges have weights: in proportion to this power of the weight, at "
+        "most ten times the mean. 1: in proportion to the weight itself; 0: all alike; below 0: weights are distances, and links "
+        "of near nodes count most. There are 1, 0.5, 0.25 and their negatives. Weights below 0 count 0. An epoch has as many "
+        "edges as without. auto: the power by which walks over training links surely find left out links better, or 0 (link "
+        "prediction)",
+    )
     early_stopping: NonNegativeInt = Field(
         0, description="stop after this many evaluations in a row without a better one; 0: never"
     )

@@ -74,11 +74,18 @@ def _links(dataset: Dataset) -> Pairs:
 
 
 def _near(nodes: int, links: Pairs) -> tuple[int, Pairs]:
-    """Return how many nodes are looked at, and the links among them, with ids below that: of a larger graph those that are
-    nearest to some, so that these have their own neighbours."""
-    if nodes <= MOST_NODES or not len(links):
-        return nodes, links
-    rng, chosen = np.random.default_rng(1), np.zeros(nodes, bool)
+    """Return how many nodes are looked at, and the links among them, with ids below that."""
+    chosen = looked_at(nodes, links)
+    return int(np.count_nonzero(chosen)), (np.cumsum(chosen) - 1).astype(np.int32)[links[chosen[links].all(1)]]
+
+
+def looked_at(nodes: int, links: Pairs) -> npt.NDArray[np.bool_]:
+    """Return which nodes are looked at, (nodes,): all, or of a larger graph those that are nearest to some, so that these have
+    their own neighbours. ``links``: in random order."""
+    chosen = np.full(nodes, nodes <= MOST_NODES or not len(links))
+    if chosen.all():
+        return chosen
+    rng = np.random.default_rng(1)
     found = rng.choice(links[:, 0], STARTS)
     while len(found) and (count := int(np.count_nonzero(chosen))) < MOST_NODES:
         chosen[found[: MOST_NODES - count]] = True
@@ -86,8 +93,7 @@ def _near(nodes: int, links: Pairs) -> tuple[int, Pairs]:
         found = rng.permutation(np.unique(np.concatenate([links[other & ~one, 0], links[one & ~other, 1]])))
         if not len(found):  # a part of the graph without links to others ends here
             found = rng.permutation(links[~one & ~other, 0])[:STARTS]
-    inside = links[chosen[links].all(1)]
-    return int(np.count_nonzero(chosen)), (np.cumsum(chosen) - 1).astype(np.int32)[inside]
+    return chosen
 
 
 def _reciprocal_ranks(nodes: int, links: Pairs, asked: Pairs) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ from marius_lite.config import lanes
 from marius_lite.config.edge_weights import WEIGHING, may_weigh, weighs
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
+from marius_lite.config.weight_power import power_of
 from marius_lite.graph.manifest import Manifest
 
 
@@ -14,7 +15,7 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
     carried = manifest.edge_columns or ()
     said = {
         _unused_weights(config): "weight" in carried
-        and not (config.sampling.weighted or weighs(config) or config.model.weight_bounds),
+        and not (config.sampling.weighted or weighs(config) or config.model.weight_bounds or power_of(config)),
         "edges have times, which training does not use": "time" in carried,
         f"nodes have features, which this run does not use ({_reader(manifest, config)})": (
             manifest.features is not None and not config.reads_features
@@ -50,7 +51,7 @@ def _unused_weights(config: Config) -> str:
     if may_weigh(config):
         return "edges have weights, but all edges count alike (`model.weight_unit` is 0)"
     may = planning_of(config).unit == "nodes" or config.model.encoder in WEIGHING
-    why = f"{', '.join(WEIGHING)} do: `model.weight_unit`" if may else "all training edges count alike"
+    why = f"{', '.join(WEIGHING)} do: `model.weight_unit`" if may else "`training.weight_power` is 0"
     return f"edges have weights, which this run does not use ({why})"
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from marius_lite.graph.edge_segment import TOGETHER, stretches
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.kept import KeptEdges
+from marius_lite.sampling.by_weight import order_by_weight
 from marius_lite.sampling.replayed import ReplayedEdges
 from marius_lite.seeds import order_for
 from marius_lite.types import Step
@@ -95,7 +96,8 @@ def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, cut: Cut) 
 class WindowEdges:
     """A window's edges as offsets inside partitions, bucket after bucket; uint32 views of shape (edges,).
 
-    ``order``: the places of the edges in the order in which they are trained.
+    ``order``: the places of the edges in the order in which they are trained. Where they are drawn by weight, places repeat, and
+    others are missing.
     """
 
     window: Window
@@ -109,11 +111,14 @@ class WindowReader:
     """Reads one window ahead, in the background, into one of two buffers of ``limit`` edges each.
 
     A WindowEdges is valid until the second `take` after it. Its order follows from ``run_seed``. It is made ``ahead``; or when
-    the window is taken, and one order is in memory at a time.
+    the window is taken, and one order is in memory at a time. ``power``: where it is not 0, edges are drawn in proportion to
+    that power of their weights (`sampling.by_weight`), always ahead.
     """
 
-    def __init__(self, edges: EdgeBuckets | KeptEdges | ReplayedEdges, limit: int, run_seed: int, ahead: bool):
-        self._edges, self._run_seed, self._ahead = edges, run_seed, ahead
+    def __init__(
+        self, edges: EdgeBuckets | KeptEdges | ReplayedEdges, limit: int, run_seed: int, ahead: bool, power: float = 0.0
+    ):
+        self._edges, self._run_seed, self._ahead, self._power = edges, run_seed, ahead or power != 0, power
         self._buffers = [np.empty((3, limit), np.uint32) for _ in range(2)]
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="edges")
         self._turn = 0
@@ -147,11 +152,15 @@ class WindowReader:
 
     def _read(self, window: Window, epoch: int, buffer: npt.NDArray[np.uint32]) -> WindowEdges:
         src, dst, rel = (column[: window.edges] for column in buffer)
+        weights = [np.empty(window.edges, np.float32)] if self._power else []
         if isinstance(self._edges, ReplayedEdges):
-            self._edges.read_into(window.buckets, src, dst, rel, epoch)
+            self._edges.read_into(window.buckets, src, dst, rel, epoch, *weights)
         else:
-            self._edges.read_into(window.buckets, src, dst, rel)
-        order = shuffled(self._run_seed, epoch, window) if self._ahead else np.empty(0, np.uint32)
+            self._edges.read_into(window.buckets, src, dst, rel, *weights)
+        if weights:
+            order = order_by_weight(weights[0], self._power, self._run_seed, epoch, window.step, window.first_batch)
+        else:
+            order = shuffled(self._run_seed, epoch, window) if self._ahead else np.empty(0, np.uint32)
         return WindowEdges(window, src, dst, rel, order)
 
 

@@ -18,6 +18,7 @@ from marius_lite.config.encoder_memory import resident
 from marius_lite.config.memory import negatives_shape, ranking_bytes
 from marius_lite.config.model_sections import drawn_by_degree
 from marius_lite.config.schema import Config
+from marius_lite.config.weight_power import power_of
 from marius_lite.device.cache import HOT_SAMPLE
 from marius_lite.device.chooser import Load, expected_loads
 from marius_lite.encode.representation import PreparedPlaces, Representation
@@ -130,7 +131,7 @@ def trained_edges(setting: Setting) -> EdgeBuckets | KeptEdges | ReplayedEdges:
     """
     edges, training = setting.dataset.edges("train"), setting.config.training
     if training.replay == 1:
-        return KeptEdges(edges) if setting.memory.kept_edges else edges
+        return KeptEdges(edges, power_of(setting.config) != 0) if setting.memory.kept_edges else edges
     known = read_record(RunFolder(setting.folder))["from"]["fingerprint"]
     before = Dataset.open(dataset_of(setting.dataset.path), known)
     if before.fingerprint != known:
@@ -157,8 +158,9 @@ class LinkLearning:
         self._setting, self._config, self._partitioning = setting, setting.config, setting.dataset.partitioning
         self._rows, self._representation, self._model = rows, representation, model
         self._edges = trained_edges(setting)
-        memory, seed = setting.memory, setting.config.training.seed
-        self._reader = WindowReader(self._edges, memory.window_edges, seed, memory.orders_ahead)
+        memory, training = setting.memory, setting.config.training
+        power = power_of(setting.config)
+        self._reader = WindowReader(self._edges, memory.window_edges, training.seed, memory.orders_ahead, power)
         self._sampler = make_sampler(setting.config)
         self._meetings = (
             PlannedMeetings(plans_of(setting.dataset, setting.config))
@@ -261,7 +263,10 @@ class LinkLearning:
         assert negatives.count != "all"
         fraction = drawn_by_degree(negatives.count, negatives.degree_fraction) / negatives.count
         rows = int(self._resident.base_rows.max()) + self._partitioning.rows
-        each = [log_q(ends, rows, self._resident.nodes, fraction) for ends in (edges.dst, edges.src)]
+        each = [
+            log_q(ends[edges.order] if power_of(self._config) else ends, rows, self._resident.nodes, fraction)
+            for ends in (edges.dst, edges.src)
+        ]
         self._resident = replace(self._resident, log_q=np.stack(each))
 
 

@@ -9,6 +9,7 @@ from marius_lite.config.schema import Config
 from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
+from marius_lite.graph.weight_power import with_power
 from marius_lite.graph.weight_unit import with_unit
 from marius_lite.nn.decoders import decoder_class
 from marius_lite.nn.evaluable import with_encoder
@@ -20,7 +21,7 @@ from marius_lite.tasks.link_model import loss_of
 
 def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
     """Return the configuration without ``auto``, and its memory, as `config.resolve.resolve` does."""
-    config = with_unit(dataset, config)
+    config = with_power(dataset, with_unit(dataset, config))
     found, memory = resolve(config, with_encoder(config, facts_of(dataset, config, usable())))
     training = found.training
     if training.products == "auto":

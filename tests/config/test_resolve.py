@@ -95,6 +95,26 @@ def test_the_plan_keeps_the_budget(budget, partitions, rows):
     assert resolve(config, known) == (config, memory)
 
 
+@given(st.integers(2, 16), st.integers(1, 10**5), st.integers(10**7, 10**11), st.booleans())
+def test_edges_drawn_by_weight_have_the_memory_that_they_take(partitions, rows, budget, corrected):
+    sets = [f"storage.memory={budget}", "training.batch_size=1000", "negatives.count=100"]
+    sets += ["negatives.log_q=true", "negatives.degree_fraction=0.5"] if corrected else []
+    known = facts(partitions, rows)
+    try:
+        config, memory = resolve(load(sets=[*sets, "training.weight_power=0.5"]), known)
+        _, without = resolve(
+            load(sets=[*sets, "storage.window_edges=1000", f"storage.capacity={config.storage.capacity}"]), known
+        )
+    except UserError:
+        return
+    assert memory.total <= budget
+    assert memory.orders_ahead  # a window's order is made where its weights are read
+    window = EDGE_BYTES + ORDER_BYTES + 8 + 4 * corrected  # weights and drawn places; one side's ends that were drawn
+    assert memory.edges == memory.window_edges * window + memory.kept_edges * (KEPT_BYTES + 4)
+    assert memory.buffer == without.buffer
+    assert resolve(config, known) == (config, memory)
+
+
 def test_windows_hold_the_steps_of_every_epoch_where_memory_allows():
     config, memory = resolve(load(sets=["storage.capacity=4"]), facts(edges_per_bucket=1000))
     assert config.storage.ordering == "comet"
