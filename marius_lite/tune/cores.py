@@ -61,8 +61,9 @@ def _make(dataset: Dataset, left: Left, path: Path) -> None:
     """Make the dataset of the edges between the nodes that are left; an empty folder where there are too few to validate on."""
     work = path.with_name(path.name + ".edges")
     files.make_folder(work)
+    weighed = "weight" in (dataset.manifest.edge_columns or ())
     counts = {
-        split: write_npy(work / f"{split}.npy", (block.T for block in edges_between(dataset.edges(split), left)))
+        split: write_npy(work / f"{split}.npy", (block.T for block in edges_between(dataset.edges(split), left, weighed)))
         for split in ("train", "valid")
     }
     if counts["valid"] < LEAST_VALID:
@@ -70,6 +71,7 @@ def _make(dataset: Dataset, left: Left, path: Path) -> None:
         files.make_folder(path)
     else:
         given: dict[str, Any] = {"valid": work / "valid.npy", "ids": "int"}
+        given |= {"columns": "src,rel,dst,weight"} if weighed else {}
         with only_warnings():
             make_dataset(work / "train.npy", path, **given)
     files.remove_tree(work)

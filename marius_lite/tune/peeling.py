@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,13 +82,16 @@ def peel_on_disk(edges: EdgeBuckets, left: Left, k: int) -> int:
     return count
 
 
-def edges_between(edges: EdgeBuckets, left: Left) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the edges between the nodes that are left: blocks of node ids and relations, (3, edges)."""
+def edges_between(edges: EdgeBuckets, left: Left, weighed: bool = False) -> Iterator[npt.NDArray[Any]]:
+    """Yield the edges between the nodes that are left: blocks of node ids and relations, int64 (3, edges).
+
+    ``weighed``: with their weights behind, all float64 then, which holds ids below 2^53: (4, edges).
+    """
     size, every = edges.partitioning.rows, range(edges.partitioning.partitions)
-    for piece in edges.block(every, every, EDGES_AT_ONCE, ("src", "rel", "dst")):
+    for piece in edges.block(every, every, EDGES_AT_ONCE, ("src", "rel", "dst", *(["weight"] if weighed else []))):
         buckets = piece.bucket_of_each()
-        src, rel, dst = (column.astype(np.int64) for column in piece.columns)
+        src, rel, dst = (column.astype(np.int64) for column in piece.columns[:3])
         src += buckets // len(every) * size
         dst += buckets % len(every) * size
         both = left[src] & left[dst]
-        yield np.stack([src[both], rel[both], dst[both]])
+        yield np.stack([column[both] for column in (src, rel, dst, *piece.columns[3:])])

@@ -13,10 +13,12 @@ from marius_lite.config import machine, presets
 from marius_lite.config.load import check, load
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
+from marius_lite.config.weight_power import power_of
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import suitable
 from marius_lite.graph.facts import facts_of
+from marius_lite.graph.weight_power import with_power
 from marius_lite.tune.rounds import Round, rounds
 from marius_lite.tune.space import Space, applied, default_space, first_point, left_out, read_space
 
@@ -107,6 +109,9 @@ def make_plan(dataset: Dataset, options: TuneOptions) -> SearchPlan:
         )
     file, suited = suitable(dataset, options.file, options.sets)
     base = load(file, suited)
+    if "weight" in (dataset.manifest.edge_columns or ()) and base.training.weight_power == "auto":
+        suited = [*suited, f"training.weight_power={power_of(with_power(dataset, base)):g}"]  # found once, for all trials
+        base = load(file, suited)
     if base.evaluation.split not in ("auto", "valid"):
         raise UserError(
             f"`evaluation.split` is {base.evaluation.split}: trials are compared on the validation split alone: leave it out"

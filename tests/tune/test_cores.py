@@ -60,3 +60,27 @@ def test_too_few_validation_edges_leave_the_whole_graph(tmp_path, monkeypatch, l
     for _ in range(2):
         assert reduced(dataset, [0.5], tmp_path) == {}
     assert isinstance(dataset, Dataset)
+
+
+def test_edges_keep_their_weights(tmp_path):
+    rng = np.random.default_rng(0)
+    ends = (60 * rng.random((300, 2)) ** 2).astype(int)
+    rows = np.unique(np.stack([ends[:, 0], rng.integers(0, 3, 300), ends[:, 1]], 1), axis=0)
+    table = np.column_stack([rows, (rows * [1, 0.01, 100]).sum(1)])
+    np.save(tmp_path / "train.npy", table)
+    np.save(tmp_path / "valid.npy", table[::3])
+    columns = "src,rel,dst,weight"
+    dataset = make_dataset(tmp_path / "train.npy", tmp_path / "data", valid=tmp_path / "valid.npy", partitions=3, columns=columns)
+    core = reduced(dataset, [0.5], tmp_path)[0.5]
+    for split in ("train", "valid"):
+        edges, (raw, _) = core.edges(split), edges_of(core, split)
+        weights = [
+            weight
+            for i in range(core.manifest.partitions)
+            for j in range(core.manifest.partitions)
+            for columns in edges.stream_columns(i, j, edges.total, ["weight"])
+            for weight in columns[0].tolist()
+        ]
+        nodes, relations = dataset.raw_ids(0, dataset.manifest.nodes).to_pylist(), dataset.relation_names()
+        expected = [int(nodes[int(s)]) + 0.01 * int(relations[int(r)]) + 100 * int(nodes[int(d)]) for s, r, d in raw]
+        np.testing.assert_allclose(sorted(weights), sorted(expected), rtol=1e-6)
