@@ -24,6 +24,7 @@ def made_up():
         "made_up_large",
         "made_up_nodes",
         "made_up_profiles",
+        "made_up_weights",
         "made_up_worlds",
     ):
         sys.modules.pop(name, None)
@@ -53,6 +54,19 @@ def test_rules_explain_families_and_common_neighbours_explain_small_worlds(made_
         figures = {name: made_up.ranked(each, splits, 2, graph.nodes) for name, each in scores.items()}
         assert figures[kind] > 0.5
         assert figures[kind] > 2 * figures["popular in a relation"]
+
+
+@pytest.mark.parametrize("kind", ["ties", "distances", "bought", "ratings"])
+def test_weights_say_what_their_kind_says(made_up, kind):
+    for name in (kind, kind + "-strong"):
+        graph = made_up.WEIGHTS[name](0)
+        assert [len(weights) for weights in graph.weights] == [len(split) for split in graph.splits]
+        assert len(np.unique(np.concatenate(graph.splits), axis=0)) == sum(map(len, graph.splits))
+        train, _, test = (weights.mean() for weights in graph.weights)
+        if name == kind:
+            assert test == pytest.approx(train, rel=0.15)
+        else:
+            assert test < 0.5 * train if kind == "distances" else test > 1.2 * train
 
 
 @pytest.mark.slow

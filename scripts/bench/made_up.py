@@ -3,9 +3,9 @@
     python scripts/bench/made_up.py [--graphs weak,social] [--seeds 0,1,2] [--recipes "default;4 resident"] [--peers yes|no]
                                     [--work FOLDER] [--table FILE]
 
-Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py`, `made_up_nodes.py`, `made_up_classes.py`, `made_up_ends.py`,
-`made_up_profiles.py` or `made_up_large.py`, a recipe and the test figure by seed: filtered MRR, accuracy, micro F1 or (of a rare
-class) ROC AUC, and the epochs. Recipes are what a user types.
+Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py`, `made_up_weights.py`, `made_up_nodes.py`, `made_up_classes.py`,
+`made_up_ends.py`, `made_up_profiles.py` or `made_up_large.py`, a recipe and the test figure by seed: filtered MRR, accuracy,
+micro F1 or (of a rare class) ROC AUC, and the epochs. Recipes are what a user types.
 Peers are written in plain PyTorch and PyTorch Geometric, and look at everything at once. `oracle` knows how the graph was made,
 `popularity` ranks by counts of training edges. `made_up_counts.py` counts more; its figures are of 1,200 test edges.
 """
@@ -33,13 +33,14 @@ from made_up_large import LARGE
 from made_up_nodes import NODES as FEATURED
 from made_up_nodes import Nodes
 from made_up_profiles import PROFILES
+from made_up_weights import WEIGHTS
 from made_up_worlds import WORLDS
 from torch.nn import functional as F
 
 from marius_lite.cli.main import run
 
 Array = npt.NDArray[Any]
-LINKS: dict[str, Callable[[int], Links]] = {**GRAPHS, **WORLDS}
+LINKS: dict[str, Callable[[int], Links]] = {**GRAPHS, **WORLDS, **WEIGHTS}
 NODES: dict[str, Callable[[int], Nodes]] = {**FEATURED, **CLASSES, **ENDS, **PROFILES, **LARGE}
 COUNTED = 1200
 ONE = ["--set", "training.threads=1"]
@@ -61,6 +62,8 @@ OF_LINKS: dict[str, list[str]] = {
     "sage": ["--set", "model.encoder=sage"],
     "sage, 4 resident": ["--set", "model.encoder=sage", *QUARTER],
     "held": ["--set", "regularizer.eases=false"],
+    "alike": ["--set", "training.weight_power=0"],
+    "by weight": ["--set", "training.weight_power=1"],
     "dot": ["--set", "model.decoder=dot"],
     "complex": ["--set", "model.decoder=complex"],
     "distmult": ["--set", "model.decoder=distmult"],
@@ -101,9 +104,12 @@ def marius(*arguments: str | Path) -> dict[str, Any]:
 
 
 def stored_links(graph: Links, folder: Path) -> None:
-    for name, edges in zip(("train", "valid", "test"), graph.splits):
-        np.savetxt(folder / f"{name}.tsv", edges if graph.relations > 1 else edges[:, [0, 2]], fmt="%d", delimiter="\t")
+    columns = ["src", "rel", "dst"] if graph.relations > 1 else ["src", "dst"]
+    for name, edges, weights in zip(("train", "valid", "test"), graph.splits, graph.weights or [None] * 3):
+        table = edges if graph.relations > 1 else edges[:, [0, 2]]
+        np.savetxt(folder / f"{name}.tsv", table if weights is None else np.column_stack([table, weights]), "%.9g", "\t")
     files = [folder / "train.tsv", "--valid", folder / "valid.tsv", "--test", folder / "test.tsv"]
+    files += ["--columns", ",".join([*columns, "weight"])] if graph.weights else []
     marius("preprocess", *files, *graph.options, "--output", folder / "dataset", "--partitions", "16", "--adjacency", "in")
 
 

@@ -21,6 +21,7 @@ class Links:
     """Edges (source, relation, destination) by split, and what an oracle that knows the structure scores.
 
     ``oracle``: from (nodes, relations, whether destinations are asked for) to scores of all nodes; None where nobody knows.
+    ``weights``: of each edge, by split; None where edges have none.
     """
 
     nodes: int
@@ -28,6 +29,7 @@ class Links:
     splits: list[Array]
     oracle: Callable[[Array, Array, bool], Array] | None = None
     options: list[str] = field(default_factory=list)
+    weights: list[Array] | None = None
 
 
 def dealt(edges: Array, rng: np.random.Generator) -> list[Array]:
