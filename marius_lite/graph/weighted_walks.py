@@ -75,7 +75,7 @@ def _edges(dataset: Dataset) -> tuple[npt.NDArray[np.int64], Floats]:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _HeldOut:
     """Questions: the ends of links that walks begin at, ``one``, and those that they should find, ``other``; which nodes are no
     answers, (nodes, questions): ``one`` itself and what is linked to it."""
 
@@ -116,17 +116,17 @@ class Walks:
         even, three = (np.concatenate(parts) for parts in zip(*(self._ranks(each, steps) for each in self._asked), strict=True))
         return even, three
 
-    def _asking(self, asked: Pairs) -> _Asked:
+    def _asking(self, asked: Pairs) -> _HeldOut:
         one, other = asked.T.reshape(-1), asked.T[::-1].reshape(-1)
         begun = self._begun(one)
-        return _Asked(one, other, (self._step(begun, None) > 0) | (begun > 0))
+        return _HeldOut(one, other, (self._step(begun, None) > 0) | (begun > 0))
 
     def _begun(self, starts: npt.NDArray[np.int32]) -> Floats:
         begun = np.zeros((self._nodes, len(starts)), np.float32)
         begun[starts, np.arange(len(starts))] = 1
         return begun
 
-    def _ranks(self, asked: _Asked, steps: Floats) -> tuple[Floats, Floats]:
+    def _ranks(self, asked: _HeldOut, steps: Floats) -> tuple[Floats, Floats]:
         two = self._step(self._step(self._begun(asked.one), steps), steps)
         three = self._step(two, steps)
         two += self._step(three, steps)
