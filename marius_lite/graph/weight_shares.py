@@ -17,6 +17,7 @@ AT_ONCE = 1 << 16
 """Edges whose shares are summed at a time."""
 ROOTS = {1.0: 0, 0.5: 1, 0.25: 2}
 """How many square roots make a power. They have the same bits on every processor, which powers have not."""
+LARGEST = float(np.finfo(np.float32).max)
 Floats = npt.NDArray[np.float32]
 
 
@@ -37,13 +38,13 @@ def shares(weights: Floats, power: float) -> Floats:
     if power < 0:
         with np.errstate(over="ignore"):
             np.divide(1, weights, out=weights, where=weights > 0)
-        np.minimum(weights, np.finfo(np.float32).max, out=weights)
-    top = MOST * _mean(weights)
+        np.minimum(weights, LARGEST, out=weights)
+    top = min(MOST * _mean(weights), LARGEST)
     for _ in range(ROUNDS):
         if weights.max(initial=0) <= top:
             break
         np.minimum(weights, np.float32(top), out=weights)
-        top = MOST * _mean(weights)
+        top = min(MOST * _mean(weights), LARGEST)
     weights[largest] = top
     if not weights.any():
         weights.fill(1)
