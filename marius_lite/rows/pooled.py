@@ -95,6 +95,8 @@ class PooledRows(RowsByNode, HostRows):
             return True
 
         def brought(window: PooledWindow) -> PooledWindow | None:
+            if stop.is_set():  # there is room only because all end: batches may still use rows
+                return None
             return window if self._pool.bring(window.nodes, stop) else None
 
         def in_turn(windows: Iterable[PooledWindow | None]) -> Generator[tuple[PooledWindow, int], None, None]:

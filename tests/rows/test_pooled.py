@@ -89,3 +89,14 @@ def test_a_stop_does_not_wait_for_a_window(communities, monkeypatch, staleness):
         start = time.monotonic()
         assert list(run(batches, stages, staleness, coming.is_set, coming.is_set)) == []
         assert time.monotonic() - start < 10
+
+
+def test_rows_that_batches_use_stay_when_all_ends(communities):
+    """The next window waits for them. What lets it go on is then no sign that they are free."""
+    with begun(communities) as (rows, stages, batches):
+        with closing(stages.ahead(batches, stages.sample, lambda: False)) as ahead:
+            placed, _ = stages.gather(next(ahead)[1])
+            places = placed.prepared.rows[-1]
+            nodes = rows._pool.nodes_at(places)
+            time.sleep(0.3)  # the next window is sampled meanwhile
+        np.testing.assert_array_equal(rows._pool.nodes_at(places), nodes)
