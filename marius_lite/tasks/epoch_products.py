@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from marius_lite.config.memory import scored_shape
 from marius_lite.config.schema import Config
+from marius_lite.counted import counted
 from marius_lite.graph.dataset import Dataset
 from marius_lite.tasks.resolved import scoring_rates
 
@@ -31,7 +32,7 @@ class EpochProducts:
         return self.operations / self.rate
 
     def told(self) -> str:
-        length = f"{self.seconds:.0f} seconds" if self.seconds < LONG else f"{self.seconds / 60:.1f} minutes"
+        length = counted(round(self.seconds), "second") if self.seconds < LONG else f"{self.seconds / 60:.1f} minutes"
         return (
             f"{self.operations / 1e12:,.2f} TFLOP an epoch, {length} at the {self.rate / 1e9:.0f} GFLOP/s of {self.threads} "
             f"thread{'s' if self.threads > 1 else ''}"
