@@ -103,6 +103,7 @@ def nodes(a: argparse.Namespace, work: Path, report: Report) -> None:
         "model.inputs": "both",
         "model.dim": a.dim,
         "storage.capacity": RESIDENT,
+        "sampling.scope": "resident",  # which a GPU has; a CPU would see all neighbours
         "checkpoint.keep": 1,
         "negatives.chunks": 1,
         "training.epochs": 4,

@@ -111,7 +111,7 @@ def test_what_is_told(weighted, caplog, weights, settings, said):
             ["task=node_classification", "model.encoder=gat", "model.weight_unit=0"],
             "edges have weights, which this run does not use (gcn, sage, sgc, sign do: `model.weight_unit`)",
         ),
-        (["model.weight_unit=0"], "edges have weights, which this run does not use (all training edges count alike)"),
+        (["model.weight_unit=0"], "edges have weights, which this run does not use (`training.weight_power` is 0)"),
         ([*NODES, "model.weight_unit=2"], None),
         ([*NODES, "sampling.weighted=true", "model.weight_unit=0"], None),
     ],

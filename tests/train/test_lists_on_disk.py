@@ -88,11 +88,10 @@ def test_a_run_from_before_there_was_a_choice_has_its_lists_in_memory(cli, commu
     ("settings", "said"),
     [
         (["sampling.scope=resident"], "`sampling.lists` is disk, but `sampling.scope` is resident"),
-        (["model.inputs=embeddings", "model.dim=4"], "`sampling.lists` is disk, but nodes have learned rows"),
         (["storage.memory=1MB"], "`sampling.lists` is disk, but this needs .* `storage.memory` is 1.00 MB: raise it"),
         (["task=link_prediction", "loss.name=softmax"], "`sampling.lists` is disk, but `task` is link_prediction"),
     ],
-    ids=["resident", "learned", "memory", "links"],
+    ids=["resident", "memory", "links"],
 )
 def test_what_has_no_lists_on_disk_is_refused(cli, communities, tmp_path, capfd, settings, said):
     assert cli("train", communities, "--run", tmp_path / "run", *options(*DISK, *settings)) == 2
