@@ -59,7 +59,7 @@ def exact_links(config: Config, facts: Facts, budget: int, whole: MemoryPlan, si
     if given == partitions or (given == "auto" and whole.total <= budget):
         check_capacity_fits(config, partitions, whole, budget)
         return Resolved(partitions, ORDERING, whole, "exact")
-    reason = why_not_exact(config, facts)
+    reason = why_not_exact(config)
     if reason is None:
         batches = max(1, -(-whole.window_edges // config.lane_batch))
         for capacity in range(max(partitions - 1, 1), 0, -1) if given == "auto" else [given]:

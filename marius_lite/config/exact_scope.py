@@ -19,7 +19,7 @@ from marius_lite.errors import UserError
 from marius_lite.sizes import format_bytes
 
 
-def why_not_exact(config: Config, facts: Facts) -> str | None:
+def why_not_exact(config: Config) -> str | None:
     """Return why rows cannot come as batches need them, as the second half of a sentence; None where they can."""
     if config.device != "cpu":
         return f"`device` is {config.device}, where rows come with their partitions: use `device: cpu`, or `scope: auto`"

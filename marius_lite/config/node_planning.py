@@ -133,7 +133,7 @@ class NodePlanning:
             everything = node_memory(config, facts, partitions)
             check_capacity_fits(config, partitions, everything, budget)
             return Resolved(partitions, ORDERING, everything, "exact")
-        reason = why_not_exact(config, facts)
+        reason = why_not_exact(config)
         if reason is None:
             kept = range(max(partitions - 1, 1), 0, -1) if given == "auto" else [given]
             found = list[tuple[float, Resolved]]()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -15,7 +14,7 @@ from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages, Stop, staged
-from marius_lite.rows.ahead import Prepare, PreparedEach, prepared_each
+from marius_lite.rows.ahead import Prepare, PreparedEach, Waited, prepared_each
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.rows.host import HostGather, OnHost
 from marius_lite.rows.packer import InWindow, Key, PackedWindow, Packer
@@ -37,7 +36,7 @@ class PackedRows(RowsByNode):
         self._packer, self._refresh = Packer(stored.table, packing, folder), packing.refresh
         self._together = packing.together
         self._gather = HostGather(self._packer.memory, stored.width, ring, threads, stored.type, stored.scales)
-        self._waited = 0.0
+        self._waited = Waited()
 
     def pipeline(self, prepare: Prepare, learn: Learn, foresee: Foresee | None = None) -> Stages[Any, Read, Any, None]:
         free = threading.Semaphore(1)  # the room for the rows of one pack
@@ -114,19 +113,12 @@ class PackedRows(RowsByNode):
         ):
             stack.callback(packer.abandon)  # once the threads below have ended
             try:
-                while (item := self._waited_for(ready)) is not None:
-                    yield item
+                yield from self._waited.each(ready)
             finally:
                 ends()
 
     def _key(self, batch: Batch) -> Key:
         return batch.epoch // self._refresh, batch.step, batch.index
-
-    def _waited_for(self, ready: Generator[tuple[Batch, Read], None, None]) -> tuple[Batch, Read] | None:
-        start = time.perf_counter()
-        item = next(ready, None)
-        self._waited += time.perf_counter() - start
-        return item
 
     def rated(self) -> Sequence[Rated]:
         return []
@@ -135,7 +127,11 @@ class PackedRows(RowsByNode):
         """Do nothing: which rows stay is measured."""
 
     def counters(self) -> dict[str, float]:
-        return {"bytes_read": self._packer.bytes_read, "bytes_written": self._packer.bytes_written, "wait_s": self._waited}
+        return {
+            "bytes_read": self._packer.bytes_read,
+            "bytes_written": self._packer.bytes_written,
+            "wait_s": self._waited.seconds,
+        }
 
     def close(self) -> None:
         self._packer.close()

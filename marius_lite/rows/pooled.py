@@ -8,7 +8,6 @@ before it left, whatever window they are in, and a run has the bits of one with 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages, Stop, staged
-from marius_lite.rows.ahead import Prepare, PreparedEach, prepared_each
+from marius_lite.rows.ahead import Prepare, PreparedEach, Waited, prepared_each
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.rows.host import HostRows, HostRowUpdater, OnHost
 from marius_lite.rows.pool import RowPool
@@ -57,7 +56,7 @@ class PooledRows(RowsByNode, HostRows):
         super().__init__(pool.buffers, pool.partitioning, updater, ring, threads, seed, pool.memory)
         self._pool, self._folder, self._together = pool, folder, pool.pooling.together
         self._asked_by = np.full(pool.partitioning.nodes, -1, np.int32)  # the last window that a node's row was asked for by
-        self._windows, self._waited, self._samples = 0, 0.0, 0
+        self._windows, self._samples, self._waited = 0, 0, Waited()
 
     def pipeline(self, prepare: Prepare, learn: Learn, foresee: Foresee | None = None) -> Stages[Any, InPool, Any, Any]:
         room = threading.Semaphore(1)  # for one window: the next one comes when all batches of the last one have ended
@@ -123,8 +122,7 @@ class PooledRows(RowsByNode, HostRows):
         ):
             stack.callback(_close, opened)  # once the threads below have ended
             try:
-                while (item := self._waited_for(ready)) is not None:
-                    yield item
+                yield from self._waited.each(ready)
             finally:
                 ends()
 
@@ -157,12 +155,6 @@ class PooledRows(RowsByNode, HostRows):
         opened.append(PooledWindow(self._windows, KeptObjects(self._folder)))
         return opened[-1]
 
-    def _waited_for(self, ready: Generator[tuple[Batch, InPool], None, None]) -> tuple[Batch, InPool] | None:
-        start = time.perf_counter()
-        item = next(ready, None)
-        self._waited += time.perf_counter() - start
-        return item
-
     def _node_of(self, places: Rows) -> Ids:
         return self._pool.nodes_at(places)
 
@@ -179,7 +171,7 @@ class PooledRows(RowsByNode, HostRows):
         """Return what the buffers read and wrote, and the samples; and how long batches waited, which is for both."""
         counted = super().counters()
         moved = {key: counted[key] + self._samples for key in ("bytes_read", "bytes_written")}
-        return {**counted, **moved, "wait_s": self._waited}
+        return {**counted, **moved, "wait_s": self._waited.seconds}
 
 
 def _close(opened: list[PooledWindow]) -> None:

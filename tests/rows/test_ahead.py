@@ -1,10 +1,11 @@
 """Batches are prepared in order, some of them foreseen together, until they are asked to stop."""
 
 import threading
+import time
 
 import pytest
 
-from marius_lite.rows.ahead import prepared_each
+from marius_lite.rows.ahead import Waited, prepared_each
 
 
 @pytest.mark.parametrize(("together", "told"), [(1, []), (2, [[0, 1], [2, 3], [4]]), (9, [[0, 1, 2, 3, 4]])])
@@ -23,3 +24,15 @@ def test_a_stop_ends_it_before_the_next_one():
         if number == 3:
             stop.set()
     assert prepared == [0, 1, 2, 3]
+
+
+def test_what_is_waited_for_is_counted():
+    waited = Waited()
+
+    def slowly():
+        for number in range(3):
+            time.sleep(0.01)
+            yield number
+
+    assert list(waited.each(slowly())) == [0, 1, 2]
+    assert waited.seconds >= 0.03
