@@ -155,6 +155,7 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
     nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     model, width, edges = config.model, sizes.in_width, sum(drawn)
     copies = config.training.staleness + sizes.tables + NORMALIZING[model.normalize_features] + 2 * (drops(config) + learned)
+    copies += bool(model.codes)
     rows = width * copies * nodes[-1]
     if model.encoder in SUMMING:
         rows += width * (3 + 2 * learned) * nodes[-2] + 2 * nodes[-1] * min([*model.layers, sizes.out_width][0], width)

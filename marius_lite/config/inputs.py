@@ -25,7 +25,16 @@ def inputs_of(config: Config, facts: Facts) -> str:
     if inputs == "embeddings" and config.model.normalize_features:
         way = str(config.model.normalize_features).lower()
         raise UserError(f"`model.normalize_features` is {way}, but there are no features to learn from: set it to false")
+    outside = [column for column in config.model.codes if inputs == "embeddings" or column >= facts.feature_width]
+    if outside:
+        there = f"columns 0 to {facts.feature_width - 1}" if inputs != "embeddings" else "none to learn from"
+        raise UserError(f"`model.codes` has column {outside[0]} of the features, but there are {there}: leave it out")
     return inputs
+
+
+def feature_columns(config: Config, facts: Facts) -> int:
+    """Return how many numbers of a node's features an encoder sees: those that are stored, and a 0 or 1 for each code."""
+    return facts.feature_width + config.model.code_columns
 
 
 def input_stride(config: Config, facts: Facts) -> int:
@@ -37,7 +46,7 @@ def input_stride(config: Config, facts: Facts) -> int:
 def input_width(config: Config, facts: Facts) -> int:
     """Return how many numbers a node has in the encoder's input."""
     inputs = inputs_of(config, facts)
-    return (facts.feature_width if inputs != "embeddings" else 0) + (config.model.dim if inputs != "features" else 0)
+    return (feature_columns(config, facts) if inputs != "embeddings" else 0) + (config.model.dim if inputs != "features" else 0)
 
 
 def input_dropout(config: Config, facts: Facts) -> float:
@@ -45,7 +54,8 @@ def input_dropout(config: Config, facts: Facts) -> float:
 
     Setting a share p of the columns to zero acts as ridge regression whose penalty is p / (1 - p) of their variance (Wager, Wang,
     Liang, NeurIPS 2013). With as much noise as signal the best penalty is columns / training nodes, where the neighbours of each
-    hop add columns of their own. With far fewer columns, half of the input set to zero only blurs it.
+    hop add columns of their own. With far fewer columns, half of the input set to zero only blurs it. The codes of a column count
+    as one: of their 0 and 1 a node has one 1, and without it nothing says which.
     """
     asked, nodes = config.model.input_dropout, facts.nodes_to_classify
     if nodes is None or asked != "auto":

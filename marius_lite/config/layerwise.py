@@ -57,6 +57,7 @@ def of_layer(config: Config, layer: int) -> Config:
             "layers": (),
             "normalize_features": False,
             "inputs": "features",
+            "codes": {},
             "weight_unit": 0.0,
             "directions": "in",
             "input_dropout": config.model.dropout if layer else config.model.input_dropout,

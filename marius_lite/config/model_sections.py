@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic_core import PydanticCustomError
 
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.names import NameOf
@@ -25,6 +26,12 @@ def _repeated(value: object) -> object:
     return (counted.width,) * counted.count
 
 
+def _distinct(codes: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(codes)) < len(codes):
+        raise PydanticCustomError("not_distinct", "Input should be different whole numbers")
+    return codes
+
+
 class WidthsSection(Section):
     """Layers as wide as each other."""
 
@@ -34,6 +41,7 @@ class WidthsSection(Section):
 
 DEFAULT = "default"
 """The key of a mapping of fanouts that stands for the relations it does not name."""
+CodesOfColumn = Annotated[tuple[int, ...], Field(min_length=1), AfterValidator(_distinct)]
 Count = Annotated[int, Field(ge=-1)]
 Fanout = Count | Annotated[dict[str, Count], BeforeValidator(_text_keys), Field(min_length=1)]
 
@@ -135,6 +143,17 @@ class ModelSection(Section):
         "each column's mean and divide by its standard deviation, both of a sample of the nodes, as for measurements; logs: the "
         "same, of the logarithms of columns with a few numbers that are far larger than others, as amounts of money have",
     )
+    codes: dict[NonNegativeInt, CodesOfColumn] = Field(
+        {},
+        description="columns of the features, from 0, whose whole numbers are codes of kinds, and their codes: {3: [0, 1, 2]}. "
+        "An encoder also sees a 0 or 1 for each, because a code's size means nothing. Without a configuration, `train` sets it "
+        "where linear models are clearly better so",
+    )
+
+    @property
+    def code_columns(self) -> int:
+        """How many numbers of 0 or 1 a node has for codes."""
+        return sum(map(len, self.codes.values()))
 
 
 class DrawSection(Section):

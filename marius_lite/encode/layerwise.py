@@ -16,6 +16,7 @@ import torch
 
 from marius_lite import files
 from marius_lite.config.schema import Config
+from marius_lite.encode.normalization import normalization
 from marius_lite.encode.vectors import InputRows, inference_bytes
 from marius_lite.evaluate.inference import infer
 from marius_lite.evaluate.layer_pass import RowsOfPartition
@@ -28,6 +29,7 @@ from marius_lite.nn.encoders import Layered
 from marius_lite.nn.encoders.base import Encoder
 from marius_lite.nn.encoders.one_layer import Gathering, RowLayer, RowModel
 from marius_lite.nn.encoders.propagated import Propagated, PropagatedRows, Propagation
+from marius_lite.nn.inputs import as_they_are
 from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.seeds import seed_for
 
@@ -110,13 +112,14 @@ class Layers:
         dataset, config, place = self._dataset, self._config, before[1].place + 1 if before else 0
         gathering, path = gathering_of(self._encoder, place), self._folder / f"layer-{place}"
         rows: RowsOfPartition = InputRows(dataset, config, None)
+        normalize = as_they_are if before is not None else normalization(dataset, config)
         if before is not None:
             data, layer = before
             assert isinstance(layer, RowLayer)
             rows = MappedRows(data, layer)
         lists = _Checked(self._lists, check)
         give_back()  # the buffers in which the layer before was trained
-        table = infer(gathering, rows, lists, dataset.partitioning, inference_bytes(config), path, self._degrees)
+        table = infer(gathering, rows, lists, dataset.partitioning, inference_bytes(config), path, self._degrees, normalize)
         files.remove_tree(self._folder / f"layer-{place - 1}")
         give_back()  # what follows is trained in buffers of its own
         torch.manual_seed(seed_for(config.training.seed, "head", place))

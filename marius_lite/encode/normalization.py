@@ -1,4 +1,4 @@
-"""Open what is done with an encoder's input before its first layer: the normalization of features."""
+"""Open what is done with an encoder's input before its first layer: the normalization of features, and their codes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,29 @@ import torch
 from marius_lite.config.schema import Config
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
-from marius_lite.graph.inputs import feature_width, features_read
-from marius_lite.nn.inputs import DividedRows, LogColumns, Normalize, StandardColumns, as_they_are
+from marius_lite.graph.features import Features
+from marius_lite.graph.inputs import features_read
+from marius_lite.nn.inputs import CodeColumns, DividedRows, LogColumns, Normalize, StandardColumns, as_they_are
 
 
 def normalization(dataset: Dataset, config: Config, device: torch.device | str = "cpu") -> Normalize:
-    """Return what `model.normalize_features` asks for, for rows on ``device``.
+    """Return what `model.normalize_features` and `model.codes` ask for, for rows on ``device``.
 
     The means and deviations of columns are those of a sample that follows from the dataset alone. So they are the same whenever
     a run is opened. Raises RunError for features that cannot be read.
     """
-    features, asked = features_read(dataset, config), config.model.normalize_features
-    if features is None or not asked:
+    features, codes = features_read(dataset, config), config.model.codes
+    if features is None:
         return as_they_are
+    normalize = _normalized(features, config.model.normalize_features, device)
+    return CodeColumns(features.width, codes, normalize, device) if codes else normalize
+
+
+def _normalized(features: Features, asked: bool | str, device: torch.device | str) -> Normalize:
     if asked == "columns":
         sample = sampled(features)
         return StandardColumns(sample.means, sample.deviations, device)
     if asked == "logs":
         sample = sampled(features, logs=True)
         return LogColumns(sample.units, sample.means, sample.deviations, device)
-    return DividedRows(feature_width(dataset, config))
+    return DividedRows(features.width) if asked else as_they_are

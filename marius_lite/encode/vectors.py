@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, slot_bytes
 from marius_lite.config.schema import Config
@@ -30,7 +29,7 @@ Inferred = AnyEncoder | Layered
 
 
 class InputRows:
-    """Reads an encoder's input by partition: features, the learned rows in ``table``, or both side by side.
+    """Reads what an encoder's input is made of by partition: features, the learned rows in ``table``, or both side by side.
 
     Each partition is compared with its checksum when it is read. ``table`` has those of the learned rows.
     """
@@ -38,10 +37,9 @@ class InputRows:
     def __init__(self, dataset: Dataset, config: Config, table: RowTable | None):
         self._features = features_read(dataset, config)
         self._table, self._dim, self._partitioning = table, config.model.dim, dataset.partitioning
-        self._normalize = normalization(dataset, config)
 
     def read(self, k: int) -> npt.NDArray[np.float32]:
-        """Read the input of the nodes of partition ``k``, (nodes, width). Raises RunError for damaged files."""
+        """Read the rows of the nodes of partition ``k``, (nodes, width), not normalized. Raises RunError for damaged files."""
         parts: list[npt.NDArray[Any]] = []
         if self._features is not None:
             parts.append(self._features.values(k))
@@ -49,8 +47,7 @@ class InputRows:
             learned = np.empty((self._partitioning.size(k), self._dim), np.float32)
             self._table.read_into(k, learned)
             parts.append(learned)
-        rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
-        return self._normalize(torch.from_numpy(rows)).numpy()
+        return np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
 
 
 @contextmanager
@@ -73,8 +70,8 @@ def write_vectors(dataset: Dataset, config: Config, encoder: Inferred, table: Ro
     adjacency = lists_read(dataset, config)
     assert adjacency is not None
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
-    inputs = InputRows(dataset, config, table)
-    return infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), output, degrees)
+    inputs, normalize = InputRows(dataset, config, table), normalization(dataset, config)
+    return infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), output, degrees, normalize)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from marius_lite.evaluate.summed_pass import SummedPass
 from marius_lite.files import disk_error, remove_tree, require_space
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.encoders import Layered
+from marius_lite.nn.inputs import Normalize, as_they_are
 from marius_lite.storage.table import RowTable
 
 PART_BYTES = 8 << 20
@@ -37,10 +38,12 @@ def infer(
     memory: int,
     output: Path,
     degrees: npt.NDArray[np.float32] | None = None,
+    normalize: Normalize = as_they_are,
 ) -> RowTable:
     """Write the encoder's vectors of all nodes to a new table at ``output``: float32, padded with zeros to 16-byte rows.
 
-    ``degrees``: `true_degrees`, for an encoder that needs them. ``memory``: bytes for everything but the degrees and the encoder.
+    ``degrees``: `true_degrees`, for an encoder that needs them. ``normalize``: makes the encoder's input of rows, some at a time,
+    because it may make them much wider. ``memory``: bytes for everything but the degrees and the encoder.
     What does not fit goes to ``<output>.tmp``, which has the tables of two layers at a time. Returns the table, which is not
     synced. Raises UserError where ``output`` exists, the disk is too small, or the neighbours of one node do not fit in
     ``memory``.
@@ -54,7 +57,7 @@ def infer(
     try:
         encoder.eval()
         rows: LayerRows = room(scratch / "input", partitioning, encoder.early_width(0) or encoder.in_width, 0, memory)
-        _fill(rows, encoder, features, partitioning)
+        _fill(rows, encoder, features, partitioning, normalize)
         for layer in range(len(encoder.widths) - 1):
             width = encoder.early_width(layer + 1) or encoder.widths[layer]
             after = room(scratch / f"layer-{layer}", partitioning, width, rows.memory_bytes, memory)
@@ -80,15 +83,16 @@ def _pass_of(encoder: Layered, layer: int) -> type[LayerPass]:
 
 
 @torch.no_grad()
-def _fill(rows: LayerRows, encoder: Layered, features: RowsOfPartition, partitioning: Partitioning) -> None:
+def _fill(rows: LayerRows, encoder: Layered, features: RowsOfPartition, partitioning: Partitioning, normalize: Normalize) -> None:
     """Write the features as the first layer keeps them."""
     device, step = next(encoder.parameters()).device, max(1, PART_BYTES // (encoder.in_width * 4))
     for k in range(partitioning.partitions):
         whole = features.read(k)
         with rows.writing(k) as write:
             for start in range(0, len(whole), step):
-                part = np.ascontiguousarray(whole[start : start + step, : encoder.in_width], dtype=np.float32)
-                write(narrowed(encoder, 0, torch.from_numpy(part).to(device)).cpu().numpy())
+                stored = np.ascontiguousarray(whole[start : start + step], dtype=np.float32)
+                part = normalize(torch.from_numpy(stored))[:, : encoder.in_width].contiguous()
+                write(narrowed(encoder, 0, part.to(device)).cpu().numpy())
 
 
 def _require_space(encoder: Layered, partitioning: Partitioning, path: Path) -> None:

@@ -29,7 +29,7 @@ from marius_lite.graph.node_defaults import (
     node_settings,
     some_neighbours,
 )
-from marius_lite.graph.node_inputs import by_degree, by_ends, by_place, by_tails, may_see_degrees
+from marius_lite.graph.node_inputs import by_codes, by_degree, by_ends, by_place, by_tails, may_see_degrees, say_codes
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
@@ -64,6 +64,8 @@ def suitable(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> 
     over, hops = settings(sets), list[str]()
     if file is None:
         file, hops = _suitable_preset(dataset, over)
+    elif str(file) in FOR_NODES:
+        say_codes(dataset, over)
     others = node_settings(dataset, str(file), presets.merged(over, settings(hops)))
     return file, [*_decoder(dataset, file, over), *others, *hops, *sets]
 
@@ -82,8 +84,10 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
             hops += by_depth(str(file), over, seen)
             hops += [] if "model.encoder=rgcn" in hops else by_weight(over, seen)
             hops += by_degree(over, seen, hops)
-        hops += by_rarity(over, seen)
+        hops += [*by_rarity(over, seen), *by_codes(over, seen, hops)]
     hops += apart
+    if seen is None and str(file) in FOR_NODES:
+        say_codes(dataset, over)
     if str(file) in FOR_NODES:
         hops += by_tails(dataset, over, seen, hops)
         hops += some_neighbours(dataset, str(file), presets.merged(over, settings(hops)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,12 @@ UNEVEN = 30.0
 """How many times as large as the deviation of a column another column is, where a network hardly sees the first beside it."""
 SMALLER = 0.25
 """The share of columns that vary least, which must be hard to see. Single ones may hold next to nothing."""
-CODES = range(3, 65)
+CODES = range(3, 257)
 """How many different whole numbers a column has whose numbers may be codes of kinds. Two are as good as 0 and 1."""
+MOST_CODES = 1_024
+"""Codes of all columns together, at most. Columns with fewer come first."""
+Codes = Mapping[int, Sequence[int]]
+"""The codes of columns, ascending; as `model.codes`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class FeatureSample:
 
     ``size``: the root mean square of the numbers. ``sizes``: that of each column, (width,). ``means``, ``deviations``: the mean
     and the standard deviation of each column; 1 for a column of one number. ``levels``: the mean of a column's numbers that are
-    not 0, where it has such. ``codes``: the columns, from 0, whose numbers may be codes: a few whole numbers, of rows that are no
+    not 0, where it has such. ``codes``: those of columns whose numbers may be codes: a few whole numbers, of rows that are no
     counts. ``units``: for each column with a long tail what its logarithms are taken beside, the size of its small numbers; 0 for
     others.
     """
@@ -60,7 +65,7 @@ class FeatureSample:
     deviations: Floats
     levels: Floats
     units: Floats
-    codes: tuple[int, ...] = ()
+    codes: Codes = field(default_factory=dict)
 
     @property
     def counts(self) -> bool:
@@ -132,6 +137,12 @@ def logarithms(values: npt.NDArray[Any], units: Floats) -> npt.NDArray[Any]:
     return out
 
 
+def flags(values: npt.NDArray[Any], codes: Codes) -> Floats:
+    """Return what `nn.inputs.CodeColumns` puts beside numbers (n, width): a 0 or 1 for each code, (n, codes)."""
+    columns = [values[:, column, None] == np.asarray(codes[column]) for column in sorted(codes)]
+    return np.concatenate([np.zeros((len(values), 0), np.float32), *columns], 1).astype(np.float32)
+
+
 def _unit(column: npt.NDArray[np.float64]) -> float:
     """Return the size of a column's small numbers, where the column has a long tail, else 0. Nothing is said of zeros."""
     numbers = column[column != 0]
@@ -144,8 +155,10 @@ def _unit(column: npt.NDArray[np.float64]) -> float:
     return float(np.quantile(np.abs(numbers), 0.5 if signed else MIDDLE[0]))
 
 
-def _codes(values: npt.NDArray[np.float64]) -> tuple[int, ...]:
-    """Return the columns of ``values`` that have a few different whole numbers, each often."""
-    whole = np.flatnonzero((values == np.rint(values)).all(0)).tolist()
+def _codes(values: npt.NDArray[np.float64]) -> Codes:
+    """Return the codes of columns of ``values`` that have a few different whole numbers, each often."""
     most = min(CODES[-1], len(values) // 4)  # rows of each on average
-    return tuple(column for column in whole if CODES[0] <= len(np.unique(values[:, column])) <= most)
+    found = {column: np.unique(values[:, column]) for column in np.flatnonzero((values == np.rint(values)).all(0)).tolist()}
+    few = sorted((len(codes), column) for column, codes in found.items() if CODES[0] <= len(codes) <= most)
+    kept = [column for (_, column), total in zip(few, np.cumsum([count for count, _ in few])) if total <= MOST_CODES]
+    return {column: found[column].astype(int).tolist() for column in sorted(kept)}

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.drawn_lists import EdgesAtEnd, draw, lists_of_drawn
-from marius_lite.graph.feature_sample import logarithms
+from marius_lite.graph.feature_sample import Codes, flags, logarithms
 from marius_lite.graph.features import Features
 from marius_lite.graph.linear_test import MOST_ROWS, LinearTest, linear_test
 from marius_lite.graph.whole_lists import UnitOf, WholeLists, is_small, whole_lists, whole_width
@@ -35,7 +35,8 @@ BLOCK = 16 << 20
 @dataclass(frozen=True)
 class GraphSample:
     """``test``: says how well columns tell classes; its nodes are places among the sample's. ``lists(unit, directions)``: lists
-    of its nodes. ``rows(units)``: their features, with `logarithms` of columns that have a unit, or their principal components.
+    of its nodes. ``rows(units, codes)``: their features, with `logarithms` of columns that have a unit and `flags` of ``codes``
+    beside them, or their principal components.
 
     ``nodes``: which these are, ascending. ``usual``: places of nodes that are as the graph's are: neighbours of nodes have more
     neighbours. ``whole``: how many columns rows may have where all nodes are there, with all their edges; 0 where they are drawn
@@ -48,7 +49,7 @@ class GraphSample:
     whole: int
     unit: float | None
     lists: Callable[[float | None, str], WholeLists]
-    rows: Callable[[Floats | None], Floats]
+    rows: Callable[[Floats | None, Codes], Floats]
 
     def facing(self, directions: str) -> WholeLists:
         """Return lists by weights, where edges have some."""
@@ -99,8 +100,8 @@ def _whole(dataset: Dataset, features: Features, test: LinearTest, unit: float |
     def lists(unit: float | None, directions: str) -> WholeLists:
         return read(unit).facing(directions)
 
-    def rows(units: Floats | None) -> Floats:
-        return _narrowed(features, blocks, units, width)
+    def rows(units: Floats | None, codes: Codes) -> Floats:
+        return _narrowed(features, blocks, units, codes, width)
 
     return GraphSample(test, nodes, nodes, width, unit, lists, rows)
 
@@ -126,25 +127,29 @@ def _drawn(dataset: Dataset, features: Features, test: LinearTest, unit: float |
         chosen = ends if directions == "both" else [directions]
         return lists_of_drawn([[hop[end] for end in chosen] for hop in hops], nodes, unit)
 
-    def rows(units: Floats | None) -> Floats:
-        return _narrowed(features, blocks, units, DRAWN_WIDTH)
+    def rows(units: Floats | None, codes: Codes) -> Floats:
+        return _narrowed(features, blocks, units, codes, DRAWN_WIDTH)
 
     return GraphSample(test.placed(nodes), nodes, np.searchsorted(nodes, seeds), 0, unit, lists, rows)
 
 
-def _narrowed(features: Features, blocks: Callable[[], Iterator[npt.NDArray[Any]]], units: Floats | None, most: int) -> Floats:
+def _narrowed(
+    features: Features, blocks: Callable[[], Iterator[npt.NDArray[Any]]], units: Floats | None, codes: Codes, most: int
+) -> Floats:
     """Return stored rows as numbers, or their first ``most`` principal components where they are wider. ``blocks``: some rows
-    after others. ``units``: of columns whose logarithms are taken."""
+    after others. ``units``: of columns whose logarithms are taken. ``codes``: of columns with a 0 or 1 for each beside them."""
 
     def decoded() -> Iterator[Floats]:
         for block in blocks():
             values = features.decode(block[:, : features.width])
-            yield values if units is None else logarithms(values, units)
+            shown = values if units is None else logarithms(values, units)
+            yield np.concatenate([shown, flags(values, codes)], 1) if codes else shown
 
-    if features.width <= most:
+    width = features.width + sum(map(len, codes.values()))
+    if width <= most:
         return np.concatenate(list(decoded()))
     # One step of subspace iteration (Halko, Martinsson, Tropp 2011).
-    chance = np.random.default_rng(0).normal(size=(features.width, most)).astype(np.float32)
+    chance = np.random.default_rng(0).normal(size=(width, most)).astype(np.float32)
     found = np.zeros_like(chance)
     for values in decoded():
         found += values.T @ (values @ chance)

@@ -12,18 +12,20 @@ import numpy.typing as npt
 
 from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.feature_sample import sampled
+from marius_lite.graph.feature_sample import CODES, Codes, sampled
 from marius_lite.graph.first_hops import walked_rows
 from marius_lite.graph.graded import ranges_of_weights
 from marius_lite.graph.graph_sample import GraphSample, graph_sample
-from marius_lite.graph.linear_shares import HOPS, Shares, Tried
-from marius_lite.graph.linear_test import LinearTest, clear, shares_by_hops
+from marius_lite.graph.linear_shares import HOPS, SURELY, Shares, Tried
+from marius_lite.graph.linear_test import LinearTest, clear, noise, shares_by_hops
 from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_lists
 
 MOST_HOPS = 12
 """Hops that are tried where more than two of nodes that are mixed are clearly better."""
 HARDLY_WRONG = 0.95
 """The share of right answers by features from which on it is not tried what else could tell classes."""
+MOST_OF_COLUMN = (24, CODES[-1])
+"""How many codes a column has whose codes are tried: first those of few, which say more than they cost."""
 MOST_COLUMNS = 2_048
 """Columns that stand side by side where the neighbours of each relation, or of more than two hops, are apart."""
 
@@ -43,7 +45,7 @@ def tried(
     if sample is None:
         return None
     test, count = sample.test, sample.test.asked
-    rows, logs = _best_rows(dataset, sample)
+    rows, logs, codes = _best_rows(dataset, sample)
     own = test.of(rows)
     by_ends = {ends: _shares(sample, rows, sample.facing(ends)) for ends in directions}
     alike = {ends: _shares(sample, rows, sample.alike(ends)) for ends in directions} if sample.unit else by_ends
@@ -57,7 +59,8 @@ def tried(
     chosen = most if clear(best[most], best[usual], count) else usual
     one_way, shares = best[usual] if chosen != usual else None, by_ends[chosen]
     found = Tried(own, shares.apart, shares.mixed, None, count, directions=chosen, one_way=one_way)
-    found = replace(found, several=test.several, rare=test.rare, counted=shares if counts else None, logs=logs)
+    found = replace(found, several=test.several, rare=test.rare, counted=shares if counts else None)
+    found = replace(found, logs=logs, codes=codes)
     if sample.unit:
         found = replace(found, unweighted=max(own, alike[chosen].apart, *alike[chosen].mixed))
     found = _more_said(found, sample, rows, directions[-1])
@@ -82,15 +85,30 @@ def _by_kinds(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats,
     return found
 
 
-def _best_rows(dataset: Dataset, sample: GraphSample) -> tuple[Floats, bool]:
-    """Return the features, or the logarithms of columns with long tails where these are clearly better; and whether they are."""
+def _best_rows(dataset: Dataset, sample: GraphSample) -> tuple[Floats, bool, Codes]:
+    """Return the features; or the logarithms of columns with long tails, and a 0 or 1 for each code of columns beside them, where
+    these are clearly better. Also whether they are logarithms, and the codes.
+
+    Means of many columns tell groups of neighbours apart, whatever the columns say. So codes must surely be better than as many
+    columns of chance, too.
+    """
     assert dataset.features is not None
-    rows, found, test = sample.rows(None), sampled(dataset.features), sample.test
-    if not found.tailed:
-        return rows, False
-    logs, lists = sample.rows(found.units), sample.facing("in")
-    better = clear(test.of(logs, lists.means(logs)), test.of(rows, lists.means(rows)), test.asked)
-    return (logs if better else rows), better
+    found, test, lists = sampled(dataset.features), sample.test, sample.facing("in")
+
+    def share(rows: Floats) -> float:
+        return test.of(rows, lists.means(rows))
+
+    rows, units, codes = sample.rows(None, {}), None, dict[int, Sequence[int]]()
+    if found.tailed and clear(share(shown := sample.rows(found.units, {})), share(rows), test.asked):
+        rows, units = shown, found.units
+    for most in MOST_OF_COLUMN:
+        asked = {column: each for column, each in found.codes.items() if len(each) <= most}
+        if len(asked) > len(codes) and clear(more := share(shown := sample.rows(units, asked)), share(rows), test.asked):
+            chance = np.random.default_rng(0).standard_normal((len(rows), shown.shape[1] - rows.shape[1]), np.float32)
+            by_chance = share(np.concatenate([rows, chance], 1))
+            if more - by_chance > SURELY * noise(more, by_chance, test.asked):
+                rows, codes = shown, asked
+    return rows, units is not None, codes
 
 
 def _more_said(found: Tried, sample: GraphSample, rows: Floats, ends: str) -> Tried:

@@ -48,8 +48,8 @@ def feature_width(dataset: Dataset, config: Config) -> int:
 
 
 def input_width(dataset: Dataset, config: Config) -> int:
-    """How many numbers of a node a model begins with: features, then learned ones."""
-    return feature_width(dataset, config) + config.learned_width
+    """How many numbers of a node a model begins with: features, a 0 or 1 for each of their codes, then learned ones."""
+    return feature_width(dataset, config) + config.model.code_columns + config.learned_width
 
 
 def gathered_disk(dataset: Dataset, config: Config) -> int:

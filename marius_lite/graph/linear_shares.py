@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from marius_lite.graph.feature_sample import Codes
 from marius_lite.graph.first_hops import WalkedRows
 from marius_lite.graph.linear_test import FEWER, clear, noise
 
@@ -56,9 +57,9 @@ class Tried:
     shares say little about how many of these are best. ``rare``: whether shares are ROC AUCs, see `LinearTest`. ``counted``: what
     the number of a node's neighbours says beside these; None where that was not tried. ``placed``: what is said by rows that tell
     where a node is, whatever its features; None where that was not tried. ``logs``: whether all this is said of logarithms of
-    columns with long tails, which are clearly better. ``bent_apart``, ``bent_mixed``: ``apart`` and ``mixed`` of two hops, also
-    with random units beside them. ``deeper``, ``related_deeper``: as ``apart`` and ``related``, of 3, 4, ... hops; empty where
-    that was not tried.
+    columns with long tails, which are clearly better. ``codes``: of columns beside which a 0 or 1 for each is clearly better.
+    ``bent_apart``, ``bent_mixed``: ``apart`` and ``mixed`` of two hops, also with random units beside them. ``deeper``,
+    ``related_deeper``: as ``apart`` and ``related``, of 3, 4, ... hops; empty where that was not tried.
     """
 
     own: float
@@ -76,6 +77,7 @@ class Tried:
     counted: Shares | None = None
     placed: WalkedRows | None = None
     logs: bool = False
+    codes: Codes = field(default_factory=dict)
     bent_apart: float = 0.0
     bent_mixed: float = 0.0
     deeper: tuple[float, ...] = ()

@@ -11,7 +11,7 @@ from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.config.machine import available_memory
 from marius_lite.config.model_sections import MOST_FIRST_HOPS
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.feature_sample import CODES, FeatureSample, sampled
+from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.features import Features
 from marius_lite.graph.first_hops import first_hops
 from marius_lite.graph.likeness import likeness
@@ -239,7 +239,6 @@ def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, An
     if features is None:
         return [f"{NORMALIZE}=false"] if divided else []
     sample = sampled(features)
-    _say_codes(sample)
     if sample.counts:
         if divided:
             log.info(f"features are counts: each node's are divided by their sum; --set {NORMALIZE}=false takes them as they are")
@@ -261,16 +260,6 @@ def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, An
         return []
     log.info(f"{NORMALIZE}=false, because features are no counts; --set {NORMALIZE}=true divides each node's by their sum")
     return [f"{NORMALIZE}=false"]
-
-
-def _say_codes(sample: FeatureSample) -> None:
-    """Say that columns of codes tell a network little: it takes their numbers for amounts."""
-    if sample.codes:
-        shown = ", ".join(map(str, sample.codes[:SHOWN])) + (" ..." if len(sample.codes) > SHOWN else "")
-        log.info(
-            f"columns of the features (from 0: {shown}) have {CODES[0]} to {CODES[-1]} different whole numbers: if these are "
-            "codes of kinds, give a column of 0 and 1 for each code instead, because a code's size means nothing"
-        )
 
 
 def some_neighbours(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[str]:

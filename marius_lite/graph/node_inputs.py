@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,21 +47,52 @@ def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> li
 def by_tails(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, chosen: Sequence[str]) -> list[str]:
     """Return the setting that takes logarithms of columns with long tails, where linear models are clearly better so, and of
     graphs that are too large for these."""
-    model = section(over, "model")
-    settled = "normalize_features" in model or model.get("encoder") == "none" or any(NORMALIZE in each for each in chosen)
-    if dataset.features is None or settled or "model.inputs=embeddings" in (*chosen, f"model.inputs={model.get('inputs')}"):
+    settled = "normalize_features" in section(over, "model") or any(NORMALIZE in each for each in chosen)
+    if dataset.features is None or settled or _learned_alone(over, chosen):
         return []
     sample = sampled(dataset.features)
     if not sample.tailed or (seen is not None and not seen.logs):
         return []
     tailed = np.flatnonzero(sample.units).tolist()
-    shown = ", ".join(map(str, tailed[:SHOWN])) + (" ..." if len(tailed) > SHOWN else "")
     log.info(
-        f"{NORMALIZE}=logs, because columns of the features (from 0: {shown}) have a few numbers that are far larger than the "
+        f"{NORMALIZE}=logs, because {_columns(tailed)} have a few numbers that are far larger than the "
         f"others: their logarithms are taken, then each column gets mean 0 and standard deviation 1; --set {NORMALIZE}=columns "
         "takes numbers as they are"
     )
     return [f"{NORMALIZE}=logs"]
+
+
+def by_codes(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:
+    """Return the setting that shows a 0 or 1 for each code of columns, where linear models are clearly better so."""
+    if not seen.codes or "codes" in section(over, "model") or _learned_alone(over, chosen):
+        return []
+    log.info(
+        f"model.codes, because linear models are clearly better where the whole numbers of {_columns(seen.codes)} are codes of "
+        "kinds: a node has a 0 or 1 for each; --set model.codes={} takes them for amounts"
+    )
+    return [f"model.codes={ {column: list(codes) for column, codes in seen.codes.items()} }"]
+
+
+def say_codes(dataset: Dataset, over: Mapping[str, Any]) -> None:
+    """Say that columns of codes tell a network little, where it is not tried: it takes their numbers for amounts."""
+    if dataset.features is None or "codes" in section(over, "model") or _learned_alone(over, []):
+        return
+    if codes := sampled(dataset.features).codes:
+        log.info(
+            f"{_columns(codes)} have few different whole numbers: if these are codes of kinds, --set 'model.codes={{COLUMN: "
+            "[CODE, ...], ...}' gives a node a 0 or 1 for each, because a code's size means nothing"
+        )
+
+
+def _learned_alone(over: Mapping[str, Any], chosen: Sequence[str]) -> bool:
+    """Return whether features are not seen."""
+    model = section(over, "model")
+    return model.get("encoder") == "none" or "model.inputs=embeddings" in (*chosen, f"model.inputs={model.get('inputs')}")
+
+
+def _columns(columns: Iterable[int]) -> str:
+    numbers = list(columns)
+    return f"columns of the features (from 0: {', '.join(map(str, numbers[:SHOWN]))}{' ...' if len(numbers) > SHOWN else ''})"
 
 
 def by_place(over: Mapping[str, Any], seen: Tried) -> list[str]:

@@ -1,8 +1,8 @@
-"""Prepare the rows that an encoder begins with: a node's features, then its learned numbers."""
+"""Prepare the rows that an encoder begins with: a node's features, what its codes say, then its learned numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,8 @@ from torch import Tensor
 
 Floats = npt.NDArray[np.float32]
 Normalize = Callable[[Tensor], Tensor]
-"""From rows (n, width) to a new tensor of rows whose first numbers, the features, are normalized; or to the rows as they are."""
+"""From rows (n, width) to a new tensor of rows whose first numbers, the features, are normalized; or to the rows as they are.
+Behind the features there may be more numbers than before."""
 
 
 def as_they_are(x: Tensor) -> Tensor:
@@ -54,6 +55,22 @@ class LogColumns:
         logs = (features.abs() + self._units).log_().sub_(self._logs).copysign_(features)
         out = torch.where(self._units > 0, logs, features)
         return _beside(out.sub_(self._mean).div_(self._deviation), x)
+
+
+class CodeColumns:
+    """Does as ``normalize``, and puts a 0 or 1 for each code behind the first ``columns`` numbers of a row: whether the number of
+    the code's column, before anything is done with it, is the code. ``codes``: those of a column. In order of columns."""
+
+    def __init__(
+        self, columns: int, codes: Mapping[int, Sequence[int]], normalize: Normalize, device: torch.device | str = "cpu"
+    ):
+        self._columns, self._normalize = columns, normalize
+        self._codes = [(column, torch.tensor(codes[column], dtype=torch.float32, device=device)) for column in sorted(codes)]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        flags = [x[:, column, None] == codes for column, codes in self._codes]
+        normalized = self._normalize(x)
+        return torch.cat([normalized[:, : self._columns], *flags, normalized[:, self._columns :]], 1)
 
 
 def _beside(features: Tensor, x: Tensor) -> Tensor:

@@ -1,5 +1,5 @@
-"""The graphs of `made_up.py` whose nodes have profiles: weak ones, amounts of money, two numbers that only tell together, and
-some that tell the classes of nodes several links away."""
+"""The graphs of `made_up.py` whose nodes have profiles: weak ones, amounts of money, codes of kinds, two numbers that only tell
+together, and some that tell the classes of nodes several links away."""
 
 from __future__ import annotations
 
@@ -35,6 +35,21 @@ def amounts(seed: int, columns: int = 20) -> Nodes:
     logs = 2 * rng.normal(size=(len(graph.y), columns))
     logs[:, :8] += 1.2 * rng.normal(size=(4, 8))[graph.y]
     return replace(graph, x=(np.exp(logs) * 10.0 ** rng.integers(-3, 5, columns)).astype(np.float32))
+
+
+def codes(seed: int, nodes: int = 4000) -> Nodes:
+    """Customers have codes of a country, a device and a tariff, an age and an amount. The class follows from what the codes stand
+    for: a node's own country and device, and the tariffs of its neighbours."""
+    rng = np.random.default_rng(seed)
+    table = [rng.integers(count, size=nodes) for count in (40, 12, 6)]
+    age, amount = rng.integers(18, 90, size=nodes), np.exp(1.3 * rng.normal(size=nodes))
+    edges = rng.integers(nodes, size=(5 * nodes, 2))
+    country, device, tariff = (rng.normal(size=(codes.max() + 1, 4))[codes] for codes in table)
+    links = np.sqrt(np.maximum(np.bincount(edges.ravel(), minlength=nodes), 1))[:, None]
+    near = mean_of_neighbours(edges, tariff) * links
+    score = country + device + 2 * near + 0.3 * np.log(amount)[:, None] * rng.normal(size=4) + 0.3 * rng.normal(size=(nodes, 4))
+    splits = np.split(rng.permutation(nodes), [nodes // 2, 7 * nodes // 10])
+    return Nodes(edges, np.stack([*table, age, amount], 1).astype(np.float32), score.argmax(1), splits)
 
 
 def either(seed: int, nodes: int = 4000) -> Nodes:
@@ -101,6 +116,7 @@ PROFILES: dict[str, Callable[[int], Nodes]] = {
     "profiles": profiles,
     "groups": groups,
     "amounts": amounts,
+    "codes": codes,
     "either": either,
     "stages": stages,
     "next-class": lambda seed: replace(classed(seed, signal=1.0, step=1), one_way=True),

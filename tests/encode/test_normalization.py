@@ -32,3 +32,15 @@ def test_features_are_normalized_and_nothing_else(featured, inputs, columns):
     torch.testing.assert_close(by_columns[:, :8].std(0, correction=0), torch.ones(8), atol=1e-4, rtol=0)
     assert torch.equal(by_columns, again)
     assert torch.equal(by_columns[:, 8:], x[:, 8:])
+
+
+@pytest.mark.parametrize("normalized", ["false", "true", "columns", "logs"])
+def test_codes_stand_beside_normalized_features(featured, normalized):
+    dataset = Dataset.open(featured)
+    x = torch.cat([torch.from_numpy(dataset.features.values(0)), torch.ones(dataset.partitioning.size(0), 3)], 1)
+    x[:, 5] = x[:, 5].round()
+    sets = ["model.inputs=both", f"model.normalize_features={normalized}"]
+    plain, found = opened(dataset, *sets)(x), opened(dataset, *sets, "model.codes={5: [-1, 1]}")(x)
+    assert torch.equal(found[:, :8], plain[:, :8])
+    assert torch.equal(found[:, 8:10], (x[:, 5, None] == torch.tensor([-1.0, 1.0])).float())
+    assert torch.equal(found[:, 10:], plain[:, 8:])

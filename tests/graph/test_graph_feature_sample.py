@@ -5,7 +5,7 @@ import pytest
 
 from marius_lite.graph import feature_sample
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.feature_sample import sampled
+from marius_lite.graph.feature_sample import MOST_CODES, flags, sampled
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
@@ -70,4 +70,24 @@ def test_columns_of_a_few_whole_numbers_may_be_codes(cli, tmp_path):
         np.save(tmp_path / "x.npy", x.astype(np.float32))
         told = ["--features", tmp_path / "x.npy", "--output", tmp_path / name]
         assert cli("preprocess", tmp_path / "edges.npy", *told) == 0
-        assert sampled(Dataset.open(tmp_path / name).features).codes == ((1, 4) if name == "codes" else ())
+        expected = {column: np.unique(columns[column]).tolist() for column in (1, 3, 4)} if name == "codes" else {}
+        assert sampled(Dataset.open(tmp_path / name).features).codes == expected
+
+
+def test_columns_of_few_codes_come_first(cli, tmp_path):
+    rng = np.random.default_rng(5)
+    np.save(tmp_path / "edges.npy", rng.integers(2000, size=(4000, 2)))
+    counts = [200, 9, 250, 240, 230, 220, 3]
+    np.save(tmp_path / "x.npy", np.stack([rng.integers(-1, count - 1, 2000) for count in counts], 1).astype(np.float32))
+    told = ["--features", tmp_path / "x.npy", "--output", tmp_path / "data"]
+    assert cli("preprocess", tmp_path / "edges.npy", *told) == 0
+    found = sampled(Dataset.open(tmp_path / "data").features).codes
+    assert list(found) == [0, 1, 3, 4, 5, 6]
+    assert found[6] == [-1, 0, 1]
+    assert sum(map(len, found.values())) <= MOST_CODES < sum(counts)
+
+
+def test_flags_are_of_codes_in_order_of_columns():
+    values = np.array([[0.5, 7, -1], [0.5, 2, 0], [0.5, 4, -1]])
+    assert flags(values, {2: [-1, 0], 1: [2, 4]}).tolist() == [[0, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0]]
+    assert flags(values, {}).shape == (3, 0)

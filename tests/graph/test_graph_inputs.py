@@ -19,6 +19,9 @@ def config_of(*more):
 def test_numbers_that_a_node_begins_with(featured, inputs, features, learned):
     dataset, config = Dataset.open(featured), config_of(f"model.inputs={inputs}")
     assert (feature_width(dataset, config), input_width(dataset, config)) == (features, features + learned)
+    if features:
+        config = config_of(f"model.inputs={inputs}", "model.codes={2: [0, 1, 2], 7: [5]}")
+        assert (feature_width(dataset, config), input_width(dataset, config)) == (features, features + 4 + learned)
 
 
 @pytest.mark.parametrize(("encoder", "inputs"), PAIRS)

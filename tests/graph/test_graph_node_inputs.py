@@ -50,6 +50,12 @@ def clear_features(y, rng):
     return 4 * np.eye(CLASSES)[y] + rng.normal(size=(len(y), CLASSES))
 
 
+def codes(y, rng):
+    """A column of codes, of which five belong to each class, in any order; and one of ages."""
+    kinds = rng.permutation(20)[y + CLASSES * rng.integers(5, size=len(y))]
+    return np.stack([rng.normal(size=len(y)), kinds, rng.integers(18, 60, len(y))], 1)
+
+
 def amounts(y, rng):
     """Amounts whose logarithms tell the class."""
     return np.exp(2 * rng.normal(size=(len(y), 8)) + 4 * np.eye(CLASSES, 8)[y]) * 10.0 ** np.arange(-3, 5)
@@ -138,3 +144,42 @@ def test_logarithms_keep_order_signs_and_zeros():
     assert (np.diff(found[:, 0]) > 0).all()
     assert found[2, 0] == 0
     np.testing.assert_allclose(found[:, 0], np.sign(values[:, 0]) * np.log1p(np.abs(values[:, 0]) / 2))
+
+
+def test_a_number_for_each_code_is_shown_where_it_says_more(cli, stored, tmp_path, caplog):
+    dataset = stored(codes, linked=0.0)
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config = config_for(dataset, None)
+    assert dict(config.model.codes) == {1: tuple(range(20))}
+    assert (
+        "model.codes, because linear models are clearly better where the whole numbers of columns of the features (from 0: 1)"
+        in (caplog.text)
+    )
+    assert "have few different whole numbers" not in caplog.text
+    for none in ("model.codes={}", "model.inputs=embeddings"):
+        assert config_for(dataset, None, [none]).model.codes == {}
+    for name, sets in {"codes": [], "amounts": ["--set", "model.codes={}"]}.items():
+        assert cli("train", dataset.path, "--run", tmp_path / name, "--set", "training.epochs=30", *sets) == 0
+    with_codes, without = (ml.evaluate_run(tmp_path / name, "test")["accuracy"] for name in ("codes", "amounts"))
+    assert with_codes > max(0.85, without + 0.2)
+
+
+@pytest.mark.parametrize(
+    "features", [lambda y, rng: np.stack([y + rng.normal(size=len(y)), rng.integers(18, 60, len(y))], 1), noise]
+)
+def test_whole_numbers_that_say_no_more_are_amounts(stored, features, caplog):
+    dataset = stored(features)
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        assert config_for(dataset, None).model.codes == {}
+    assert "whole numbers" not in caplog.text
+
+
+def test_where_nothing_is_tried_a_line_speaks_of_codes(stored, caplog):
+    dataset = stored(codes)
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        assert config_for(dataset, "preset:sage").model.codes == {}
+    assert "columns of the features (from 0: 1, 2) have few different whole numbers: if these are codes of kinds" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config_for(dataset, "preset:sage", ["model.codes={1: [3]}"])
+    assert "whole numbers" not in caplog.text

@@ -96,7 +96,7 @@ def test_a_sample_has_as_many_nodes_as_memory_was_said_to_take(made, large, monk
     sample = graph_sample(dataset, ENDS, unit_of, memory=0)
     assert len(sample.test.train) <= 30
     assert len(sample.test.valid) <= 30
-    assert len(sample.rows(None)) == len(sample.nodes) <= 41 * 60
+    assert len(sample.rows(None, {})) == len(sample.nodes) <= 41 * 60
 
 
 def test_the_draw_is_the_same_each_time_and_whatever_is_looked_through_at_once(made, large, monkeypatch):
@@ -106,14 +106,14 @@ def test_the_draw_is_the_same_each_time_and_whatever_is_looked_through_at_once(m
     again = graph_sample(dataset, ["in"], unit_of, memory=0)
     assert (once.nodes == again.nodes).all()
     assert (once.facing("in").sources == again.facing("in").sources).all()
-    assert (once.rows(None) == again.rows(None)).all()
+    assert (once.rows(None, {}) == again.rows(None, {})).all()
 
 
 def test_wide_features_of_drawn_nodes_become_principal_components(made, large, monkeypatch):
     dataset = made(width=40)
     monkeypatch.setattr(module, "DRAWN_WIDTH", 8)
     sample = graph_sample(dataset, ["in"], unit_of, memory=0)
-    assert sample.rows(None).shape == (len(sample.nodes), 8)
+    assert sample.rows(None, {}).shape == (len(sample.nodes), 8)
     assert tried(dataset, ["in"]).own > 0.4
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from marius_lite.nn.inputs import DividedRows, StandardColumns, as_they_are
+from marius_lite.nn.inputs import CodeColumns, DividedRows, StandardColumns, as_they_are
 
 
 def test_features_alone_are_scaled():
@@ -24,3 +24,14 @@ def test_columns_are_standardised():
     found[:, 2].sum().backward()
     assert x.grad.tolist() == [[0, 0, 1], [0, 0, 1]]
     assert scaled(x.detach()[:, :2]).tolist() == [[-1, -1], [1, 1]]
+
+
+def test_codes_stand_behind_features_and_before_learned_rows():
+    x = torch.tensor([[2.0, 7.0, 5.0], [4.0, 1.0, -3.0], [4.0, 3.0, 9.0]], requires_grad=True)
+    standard = StandardColumns(np.array([3, 3], np.float32), np.array([1, 2], np.float32))
+    found = CodeColumns(2, {1: [1, 7], 0: [4]}, standard)(x)
+    flags = [[0, 0, 1], [1, 1, 0], [1, 0, 0]]
+    assert found.tolist() == [[-1, 2, *flags[0], 5], [1, -1, *flags[1], -3], [1, 0, *flags[2], 9]]
+    found[:, 5].sum().backward()
+    assert x.grad.tolist() == [[0, 0, 1]] * 3
+    assert CodeColumns(3, {1: [1]}, as_they_are)(x.detach()).tolist()[1] == [4, 1, -3, 1]

@@ -40,7 +40,9 @@ def test_it_learns_and_every_command_works_on_it(cli, surrounded, tmp_path, capf
     assert not list(run.glob(".vectors*"))
 
 
-@pytest.mark.parametrize("more", [[], ["model.inputs=both"], ["model.normalize_features=true"]])
+@pytest.mark.parametrize(
+    "more", [[], ["model.inputs=both"], ["model.normalize_features=true", "model.codes={0: [0, 1], 3: [2]}"]]
+)
 def test_features_are_learned_from_alone_or_beside_rows(cli, featured, tmp_path, capfd, more):
     run = tmp_path / "run"
     more = ["training.epochs=12", "evaluation.every_epochs=6", "optimizer.dense.lr=0.05", "model.decoder=complex", *more]

@@ -51,7 +51,7 @@ def test_features_of_every_type(cli, stored, tmp_path):
         ["model.weight_unit=1.5"],
         ["model.weight_unit=1.5", "model.encoder=gcn"],
         ["sampling.fanouts=[-1,-1]"],
-        ["model.encoder=gcn", "model.normalize_features=true", "model.dropout=0.3"],
+        ["model.encoder=gcn", "model.normalize_features=true", "model.codes={1: [0, 1]}", "model.dropout=0.3"],
         ["training.threads=2", "training.batch_size=7"],
         ["storage.direct_io=false", "storage.memory=2GB"],
     ],
