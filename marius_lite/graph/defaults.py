@@ -18,6 +18,7 @@ from marius_lite.graph.linear_shares import Tried
 from marius_lite.graph.link_steps import link_steps
 from marius_lite.graph.node_defaults import (
     UPDATES,
+    all_neighbours,
     by_depth,
     by_directions,
     by_rarity,
@@ -29,7 +30,7 @@ from marius_lite.graph.node_defaults import (
     node_settings,
     some_neighbours,
 )
-from marius_lite.graph.node_inputs import by_codes, by_degree, by_ends, by_place, by_tails, may_see_degrees, say_codes
+from marius_lite.graph.node_inputs import by_codes, by_counts, by_degree, by_ends, by_place, by_tails, may_see_degrees, say_codes
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
@@ -84,13 +85,15 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
             hops += by_depth(str(file), over, seen)
             hops += [] if "model.encoder=rgcn" in hops else by_weight(over, seen)
             hops += by_degree(over, seen, hops)
-        hops += [*by_rarity(over, seen), *by_codes(over, seen, hops)]
+        hops += [*by_rarity(over, seen), *by_codes(over, seen, hops), *by_counts(str(file), over, seen, hops)]
     hops += apart
     if seen is None and str(file) in FOR_NODES:
         say_codes(dataset, over)
     if str(file) in FOR_NODES:
         hops += by_tails(dataset, over, seen, hops)
-        hops += some_neighbours(dataset, str(file), presets.merged(over, settings(hops)))
+        merged = presets.merged(over, settings(hops))
+        hops += some_neighbours(dataset, str(file), merged)
+        hops += all_neighbours(str(file), merged, seen) if seen is not None else []
     return file, hops
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ HARDLY_WRONG = 0.95
 """The share of right answers by features from which on it is not tried what else could tell classes."""
 MOST_OF_COLUMN = (24, CODES[-1])
 """How many codes a column has whose codes are tried: first those of few, which say more than they cost."""
+DRAWN, MOST_TAKEN = 15, 1_000_000
+"""How many neighbours of a node sage's preset draws, and of how many edges a graph may be for all of them to be taken."""
 MOST_COLUMNS = 2_048
 """Columns that stand side by side where the neighbours of each relation, or of more than two hops, are apart."""
 
@@ -42,7 +45,7 @@ def tried(
     a damaged dataset, RunError for a file that cannot be read.
     """
     sample = graph_sample(dataset, directions, unit_of, memory)
-    if sample is None:
+    if sample is None or dataset.features is None:
         return None
     test, count = sample.test, sample.test.asked
     rows, logs, codes = _best_rows(dataset, sample)
@@ -63,8 +66,12 @@ def tried(
     found = replace(found, logs=logs, codes=codes)
     if sample.unit:
         found = replace(found, unweighted=max(own, alike[chosen].apart, *alike[chosen].mixed))
+    if sampled(dataset.features).counts:
+        near = sample.facing(chosen)
+        found = replace(found, shrinkage=test.shrinkage(near.mixed(near.mixed(rows))))
     found = _more_said(found, sample, rows, directions[-1])
     found = _by_kinds(found, dataset, sample, rows, list(dict.fromkeys([chosen, *directions[-1:]])))
+    found = replace(found, drawn=_of_drawn(found, dataset, sample, rows))
     if found.hops == 2 or not sample.whole:
         return found
     return replace(found, mixed=_mixed(test, rows, sample.facing(chosen), MOST_HOPS))
@@ -83,6 +90,25 @@ def _by_kinds(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats,
                 found = replace(found, related=near, related_deeper=tuple(deeper), related_directions=ends)
                 found = replace(found, related_bounds=tuple(bounds))
     return found
+
+
+def _of_drawn(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats) -> tuple[float, float] | None:
+    """Return the shares by all neighbours and by DRAWN of each node, as ``found`` takes them; None where nodes have no more, or
+    graphs are large."""
+    related, bounds = found.better_related, found.related_bounds
+    lists_of = sample.facing if not related else whole_lists(dataset, None, bounds).facing if bounds else sample.alike
+    ends = found.related_directions if related else found.directions
+    each = [lists_of(end) for end in (("in", "out") if related and ends == "both" else (ends,))]
+    edges = sum(len(lists.sources) for lists in each)
+    if not sample.whole or not DRAWN * len(rows) < edges <= MOST_TAKEN:
+        return None
+    kinds = range(dataset.manifest.relations * (1 + len(bounds)))
+
+    def share(each: Iterable[WholeLists]) -> float:
+        near = (lists.of_relation(r) for lists in each for r in kinds) if related else each
+        return sample.test.of(rows, *(lists.means(rows) for lists in near))
+
+    return share(each), share(lists.drawn(ceil(DRAWN * len(lists.sources) / edges)) for lists in each)
 
 
 def _best_rows(dataset: Dataset, sample: GraphSample) -> tuple[Floats, bool, Codes]:

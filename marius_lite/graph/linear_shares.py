@@ -58,6 +58,8 @@ class Tried:
     the number of a node's neighbours says beside these; None where that was not tried. ``placed``: what is said by rows that tell
     where a node is, whatever its features; None where that was not tried. ``logs``: whether all this is said of logarithms of
     columns with long tails, which are clearly better. ``codes``: of columns beside which a 0 or 1 for each is clearly better.
+    ``shrinkage``: that which is best for counts after two hops, see `LinearTest.shrinkage`; None for other features.
+    ``drawn``: shares by nodes and all their neighbours of one hop, and by these and some of them; None where that was not tried.
     ``bent_apart``, ``bent_mixed``: ``apart`` and ``mixed`` of two hops, also with random units beside them. ``deeper``,
     ``related_deeper``: as ``apart`` and ``related``, of 3, 4, ... hops; empty where that was not tried.
     """
@@ -78,6 +80,8 @@ class Tried:
     placed: WalkedRows | None = None
     logs: bool = False
     codes: Codes = field(default_factory=dict)
+    shrinkage: float | None = None
+    drawn: tuple[float, float] | None = None
     bent_apart: float = 0.0
     bent_mixed: float = 0.0
     deeper: tuple[float, ...] = ()

@@ -42,6 +42,8 @@ FOLDS = 5
 """Parts of all of them, of which each is asked for once, and known to the others."""
 SHRINKAGES = (0.01, 0.1, 1.0, 10.0)
 """Factors of the identity that is added to the covariance of standardised columns. The best one counts."""
+TOTAL = 1_000
+"""The sum of the variances of columns that keep their sizes, however many there are of them."""
 
 
 class LinearTest:
@@ -95,6 +97,14 @@ class LinearTest:
         judge = self._ranked if self.rare or by_ranks else self._right
         return max(judge(np.concatenate(each)) for each in zip(*answers))
 
+    def shrinkage(self, rows: Floats) -> float:
+        """Return the best of SHRINKAGES for columns that keep their sizes beside each other."""
+        nodes, known = np.concatenate([self.train, self.valid]), np.concatenate(self._given)
+        answers = [_ridge(*_centred(rows[nodes[fit]], rows[nodes[asked]]), known[fit]) for fit, asked in self._folds]
+        judge = self._ranked if self.rare else self._right
+        shares = [judge(np.concatenate(each)) for each in zip(*answers)]
+        return SHRINKAGES[int(np.argmax(shares))]
+
     def _right(self, found: Floats) -> float:
         return float(self._asked[np.arange(len(found)), found.argmax(1)].mean())
 
@@ -111,6 +121,11 @@ def _answers(rows: Floats, known: Floats, asked: Floats, hidden: bool) -> list[F
     if hidden:
         units = _standardised(*_units(trained, asked))
         trained, asked = (np.concatenate(pair, 1) for pair in zip((trained, asked), units))
+    return _ridge(trained, asked, known)
+
+
+def _ridge(trained: Floats, asked: Floats, known: Floats) -> list[Floats]:
+    """Return what is answered with each of SHRINKAGES by columns whose mean is 0 where they are trained."""
     middle = known.mean(0)
     wanted = known - middle
     # Of rows and columns, the fewer make the matrix whose eigenvectors give the answer for each shrinkage.
@@ -127,6 +142,13 @@ def _standardised(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:
     mean, spread = trained.mean(0), trained.std(0)
     spread[spread <= 1e-6 * np.abs(trained).max(initial=1e-30)] = 1.0
     return (trained - mean) / spread, (asked - mean) / spread
+
+
+def _centred(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:
+    """Return both with columns of mean 0 whose variances are TOTAL together, as the first has them."""
+    mean = trained.mean(0)
+    size = sqrt(float(trained.var(0).sum()) / TOTAL) or 1.0
+    return (trained - mean) / size, (asked - mean) / size
 
 
 def _units(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:

@@ -16,7 +16,7 @@ from marius_lite.graph.features import Features
 from marius_lite.graph.first_hops import first_hops
 from marius_lite.graph.likeness import likeness
 from marius_lite.graph.linear_shares import Tried
-from marius_lite.graph.linear_test import RARE
+from marius_lite.graph.linear_test import RARE, clear
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
@@ -35,6 +35,8 @@ SOME = [15, 10]
 SHOWN = 10
 """Columns that a line names at most."""
 NORMALIZE = "model.normalize_features"
+SHOWN_SO = ("dropout", "input_dropout", "normalize_features", "codes")
+"""What of a model says how its input is shown, which leaves open of what kind it is."""
 
 
 def node_settings(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[str]:
@@ -73,7 +75,7 @@ def _say_few(dataset: Dataset, name: str) -> None:
 def may_take_more_hops(over: Mapping[str, Any], seen: Tried) -> bool:
     """Return whether more than two hops are clearly better, and what is given fits them."""
     model = section(over, "model")
-    own = {"dropout", "normalize_features", "directions", "degree_unit"}.issuperset(model) and not model.get("degree_unit")
+    own = {*SHOWN_SO, "directions", "degree_unit"}.issuperset(model) and not model.get("degree_unit")
     own = own and "method" not in section(over, "training")
     fits = own and "sampling" not in over and "scale" not in over and not seen.several
     return fits and seen.hops > 2 and not seen.better_counted
@@ -106,7 +108,7 @@ def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried)
 
 def by_depth(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return layers for more than two hops, where linear models are clearly better that see more, each hop apart."""
-    given = {"dropout", "normalize_features", "directions", "degree_unit", "weight_unit"}.issuperset(section(over, "model"))
+    given = {*SHOWN_SO, "directions", "degree_unit", "weight_unit"}.issuperset(section(over, "model"))
     other = "fanouts" in section(over, "sampling") or "method" in section(over, "training")
     if file != presets.PREFIX + "sage" or seen.depth == 2 or not given or other:
         return []
@@ -120,7 +122,7 @@ def by_depth(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
 
 def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return settings for weights of each relation, or of each end of edges, where linear models are clearly better with them."""
-    given = {"dropout", "normalize_features", "layers", "directions", "degree_unit"}.issuperset(section(over, "model"))
+    given = {*SHOWN_SO, "layers", "directions", "degree_unit"}.issuperset(section(over, "model"))
     if not seen.better_related or seen.related is None or not given or "method" in section(over, "training"):
         return []
     turned = seen.related_directions != "in" and "directions" not in section(over, "model")
@@ -272,6 +274,24 @@ def some_neighbours(dataset: Dataset, file: str, over: Mapping[str, Any]) -> lis
     log.info(
         f"sampling.fanouts={fanouts}, because the graph has more than {presets.FEW_NODES:,} nodes: some neighbours are drawn; "
         f"--set sampling.fanouts={[-1] * len(fanouts)} takes all"
+    )
+    return [f"sampling.fanouts={fanouts}"]
+
+
+def all_neighbours(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
+    """Return the setting that takes all neighbours of each node, where linear models are clearly better by these than by as many
+    as the preset draws: where relations of few edges count among many, or each neighbour says next to nothing."""
+    model = section(over, "model")
+    other = model.get("encoder") in ("none", "sgc", "sign") or "method" in section(over, "training")
+    if file != presets.PREFIX + "sage" or other or "fanouts" in section(over, "sampling") or seen.drawn is None:
+        return []
+    every, some = seen.drawn
+    if not clear(every, some, seen.asked):
+        return []
+    fanouts = [-1] * ((_asked_layers(over) or 1) + 1)
+    log.info(
+        f"sampling.fanouts={fanouts}, because {seen.told(every)} by all neighbours of each node, and {seen.shown(some)} by some; "
+        f"--set sampling.fanouts={_repeated(SOME, len(fanouts))} draws some"
     )
     return [f"sampling.fanouts={fanouts}"]
 

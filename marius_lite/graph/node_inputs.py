@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from marius_lite.config import presets
 from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.config.model_sections import MOST_FIRST_HOPS
 from marius_lite.graph.bare_nodes import apart_rows
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.linear_shares import Tried
+from marius_lite.graph.linear_test import SHRINKAGES
 from marius_lite.graph.node_defaults import NORMALIZE, SHOWN, memory_of, section
 from marius_lite.graph.symmetry import directions
 from marius_lite.graph.weight_unit import unit_of
@@ -60,6 +62,22 @@ def by_tails(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, chos
         "takes numbers as they are"
     )
     return [f"{NORMALIZE}=logs"]
+
+
+def by_counts(file: str, over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:
+    """Return the setting that takes counts as they are, where linear models are best with little shrinkage.
+
+    Counts divided by their row's sum are so small that weights must be large, which weight decay keeps them from: that is strong
+    shrinkage. It is best where few nodes are trained beside many columns, and hides all else.
+    """
+    settled = "normalize_features" in section(over, "model") or any(NORMALIZE in each for each in chosen)
+    if file != presets.PREFIX + "gcn" or settled or _learned_alone(over, chosen) or seen.shrinkage in (None, SHRINKAGES[-1]):
+        return []
+    log.info(
+        f"{NORMALIZE}=false, because linear models of the features, which are counts, are best with little shrinkage: divided by "
+        f"their sum they would be too small beside weight decay; --set {NORMALIZE}=true divides them"
+    )
+    return [f"{NORMALIZE}=false"]
 
 
 def by_codes(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:

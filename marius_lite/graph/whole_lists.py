@@ -50,6 +50,15 @@ class WholeLists:
         before = np.concatenate([[0], np.cumsum(kept)])
         return WholeLists(before[self.indptr], self.sources[kept])
 
+    def drawn(self, most: int) -> WholeLists:
+        """Return the lists with ``most`` edges of each node, or all of its edges where it has no more: the same at each call."""
+        counts = np.diff(self.indptr)
+        order = np.lexsort((np.random.default_rng(0).random(len(self.sources)), np.repeat(np.arange(len(counts)), counts)))
+        places = np.arange(len(order)) - np.repeat(self.indptr[:-1], counts)
+        kept = np.sort(order[places < most])
+        rel, factors = (None if each is None else each[kept] for each in (self.rel, self.factors))
+        return WholeLists(np.concatenate([[0], np.cumsum(np.minimum(counts, most))]), self.sources[kept], rel, factors)
+
     def facing(self, directions: str) -> WholeLists:
         """Return the lists of what edges come from (in), of what they lead to (out), or of both. The lists have all edges."""
         if directions == "in":

@@ -52,6 +52,37 @@ def codes(seed: int, nodes: int = 4000) -> Nodes:
     return Nodes(edges, np.stack([*table, age, amount], 1).astype(np.float32), score.argmax(1), splits)
 
 
+def pages(seed: int, nodes: int = 5000, classes: int = 40, words: int = 1000) -> Nodes:
+    """Pages of twenty to sixty words, of which one in seven follows from the class; the others are of any text. Few classes are
+    frequent, and so are few words. Half of the links stay in a class."""
+    rng = np.random.default_rng(seed)
+    frequent = [1 / np.arange(1, count + 1) for count in (classes, words)]
+    of_class, of_text = (each / each.sum() for each in frequent)
+    y, topics = rng.choice(classes, nodes, p=of_class), rng.dirichlet(np.full(words, 0.02), classes)
+    x = np.stack([rng.multinomial(rng.integers(20, 60), 0.85 * of_text + 0.15 * topics[c]) for c in y])
+    members, source = [np.flatnonzero(y == c) for c in range(classes)], np.repeat(np.arange(nodes), 3)
+    target = [rng.choice(members[y[s]]) if rng.random() < 0.55 else rng.integers(nodes) for s in source]
+    splits = np.split(rng.permutation(nodes), [500, 800])
+    return Nodes(np.stack([source, target], 1), x.astype(np.float32), y, splits, one_way=True)
+
+
+def companies(seed: int, nodes: int = 3000) -> Nodes:
+    """Links of six kinds. The class follows from a company's own numbers and the means of those that two rare kinds come from."""
+    rng = np.random.default_rng(seed)
+    target = [np.repeat(np.arange(nodes), rng.poisson(links, nodes)) for links in (3, 3, 8, 8, 5, 5)]
+    edges = [np.stack([rng.integers(nodes, size=len(each)), each], 1) for each in target]
+    x = rng.normal(size=(nodes, 12))
+    score = 0.4 * x @ rng.normal(size=(12, 5))
+    for each in edges[:2]:
+        links = np.maximum(np.bincount(each[:, 1], minlength=nodes), 1)[:, None]
+        means = np.stack([np.bincount(each[:, 1], column[each[:, 0]], nodes) for column in x.T], 1) / links
+        score += 1.3 * means @ rng.normal(size=(12, 5))
+    score = score / score.std(0) + 0.15 * rng.gumbel(size=(nodes, 5))
+    splits, kinds = np.split(rng.permutation(nodes), [nodes // 2, 7 * nodes // 10]), [len(each) for each in edges]
+    relation = np.repeat(np.arange(6), kinds)
+    return Nodes(np.concatenate(edges), x.astype(np.float32), score.argmax(1), splits, relation=relation, one_way=True)
+
+
 def either(seed: int, nodes: int = 4000) -> Nodes:
     """The class is whether a number of a node and its neighbours' mean of another have the same sign, but for one in twenty."""
     graph, rng = classed(seed, nodes=nodes, classes=2, same=0.0, train=0.5), np.random.default_rng(seed + 10)
@@ -117,6 +148,8 @@ PROFILES: dict[str, Callable[[int], Nodes]] = {
     "groups": groups,
     "amounts": amounts,
     "codes": codes,
+    "pages": pages,
+    "companies": companies,
     "either": either,
     "stages": stages,
     "next-class": lambda seed: replace(classed(seed, signal=1.0, step=1), one_way=True),

@@ -303,3 +303,27 @@ def test_wide_features_are_not_set_side_by_side_for_more_hops(made, monkeypatch)
     for columns, more in ((79, 1), (63, 0)):
         monkeypatch.setattr(module, "MOST_COLUMNS", columns)
         assert len(tried(dataset, directions=["in"]).deeper) == more
+
+
+def test_all_neighbours_are_taken_where_some_say_clearly_less(made, caplog):
+    dataset = made(1.0, [1, None, None, None, None], partitions=1)
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config = config_for(dataset, None)
+    assert (config.model.encoder, config.sampling.fanouts) == ("rgcn", (-1, -1))
+    assert "sampling.fanouts=[-1, -1], because linear models tell" in caplog.text
+    assert config_for(dataset, None, ["sampling.fanouts=[9,9]"]).sampling.fanouts == (9, 9)
+    assert config_for(dataset, None, ["model.input_dropout=0"]).model.encoder == "rgcn"
+    assert config_for(dataset, None, ["model.layers=[8,8]"]).sampling.fanouts == (-1, -1, -1)
+
+
+def test_as_many_are_drawn_as_a_preset_says_where_nodes_have_few(made):
+    dataset = made(1.0, [1], partitions=1)
+    assert tried(dataset, ["in"]).drawn is None
+    assert config_for(dataset, None).sampling.fanouts == (15, 10)
+
+
+@pytest.mark.parametrize(("drawn", "taken"), [((0.7, 0.6), True), ((0.7, 0.69), False), ((0.6, 0.7), False), (None, False)])
+def test_by_how_much_some_must_say_less(drawn, taken):
+    seen = Tried(0.5, 0.7, (0.5,) * 4, None, 500, drawn=drawn)
+    assert bool(node_defaults.all_neighbours("preset:sage", {}, seen)) == taken
+    assert node_defaults.all_neighbours("preset:gcn", {}, seen) == []

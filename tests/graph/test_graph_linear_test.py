@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.linear_test import FEWEST, RANKED, LinearTest, _roc_auc, clear, linear_test
+from marius_lite.graph.linear_test import FEWEST, RANKED, SHRINKAGES, LinearTest, _roc_auc, clear, linear_test
 
 
 @pytest.fixture
@@ -43,6 +43,18 @@ def test_columns_that_tell_the_class_are_all_it_takes(dataset):
     assert not test.several
     assert test.of(noise, telling) == 1
     assert test.of(noise) < 0.7
+
+
+@pytest.mark.parametrize(("trained", "size", "strong"), [(60, 1.5, True), (1500, 0.1, False)])
+def test_shrinkage_hides_columns_that_are_small_beside_others(trained, size, strong):
+    rng, nodes = np.random.default_rng(0), np.arange(trained + 600)
+    y = rng.integers(2, size=len(nodes))
+    rows = rng.normal(size=(len(nodes), 300))
+    rows[:, 0] = size * (np.where(y, 1, -1) + 0.5 * rows[:, 0])
+    classes = np.eye(2, dtype=np.float32)[y]
+    test = LinearTest(nodes[:trained], nodes[trained:], classes[:trained], classes[trained:])
+    found = {test.shrinkage((scale * rows + 7).astype(np.float32)) for scale in (0.1, 1, 1000)}
+    assert found == {SHRINKAGES[-1]} if strong else max(found) < SHRINKAGES[-1]
 
 
 def test_a_difference_is_clear_by_how_many_were_asked():

@@ -13,7 +13,10 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.feature_sample import logarithms, sampled
 from marius_lite.graph.first_hops import WalkedRows
+from marius_lite.graph.hops import tried
 from marius_lite.graph.linear_shares import Tried
+from marius_lite.graph.linear_test import SHRINKAGES
+from marius_lite.graph.node_inputs import by_counts
 
 NODES, CLASSES, GROUPS = 1200, 4, 40
 
@@ -183,3 +186,26 @@ def test_where_nothing_is_tried_a_line_speaks_of_codes(stored, caplog):
     with caplog.at_level(logging.INFO, "marius_lite"):
         config_for(dataset, "preset:sage", ["model.codes={1: [3]}"])
     assert "whole numbers" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("shrinkage", "chosen", "given", "so"),
+    [
+        (1.0, [], {}, True),
+        (SHRINKAGES[-1], [], {}, False),
+        (None, [], {}, False),
+        (1.0, ["model.normalize_features=columns"], {}, False),
+        (1.0, ["model.inputs=embeddings"], {}, False),
+        (1.0, [], {"model": {"normalize_features": True}}, False),
+    ],
+)
+def test_counts_are_divided_where_strong_shrinkage_is_best(shrinkage, chosen, given, so):
+    seen = Tried(0.5, 0.5, (0.5,) * 4, None, 500, shrinkage=shrinkage)
+    assert by_counts("preset:gcn", given, seen, chosen) == (["model.normalize_features=false"] if so else [])
+    assert by_counts("preset:sage", given, seen, chosen) == []
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_what_shrinkage_is_best_is_asked_of_counts_alone(stored, counts):
+    seen = tried(stored(lambda y, rng: rng.poisson(0.1 + (rng.random((CLASSES, 60)) < 0.3)[y]) - (not counts)), ["in"])
+    assert (seen.shrinkage in SHRINKAGES) == counts
