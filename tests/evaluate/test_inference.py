@@ -287,7 +287,7 @@ print(peak() - before)
 """
 
 
-@pytest.mark.parametrize(("name", "degree"), [("sage", 32), ("gat", 12)])
+@pytest.mark.parametrize(("name", "degree"), [("sage", 32), pytest.param("gat", 12, marks=pytest.mark.slow)])
 def test_memory_does_not_grow_with_the_edges(tmp_path, name, degree):
     """17.9 MB of rows a layer, 32 MiB allowed: what a process takes beside its libraries stays below, whatever the edges.
 

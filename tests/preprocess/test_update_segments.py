@@ -28,7 +28,7 @@ UPDATES = 10
 # Those that also remove go the same way, so most kinds are left to `-m slow` here.
 SOME = [kind if kind in ("integers", "several lists") else pytest.param(kind, marks=pytest.mark.slow) for kind in MORE]
 # The others are removed as one of these is: names as those of weights, integers where duplicates are dropped, lists with weights.
-REMOVED = ("undirected", "weights", "no relations", "duplicates dropped")
+REMOVED = ("undirected", "duplicates dropped")
 
 
 def parts_of(seed, first=4000, each=60):
