@@ -56,6 +56,7 @@ def node_settings(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[
         *_first_hops(dataset, name, over, "both" if ends else section(over, "model").get("directions", "in")),
         *_epochs(dataset, preset, over, UPDATES[name]),
         *_layers(preset, over),
+        *_method(over),
     ]
 
 
@@ -315,6 +316,15 @@ def _layers(preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:
     if isinstance(decay, list) and "weight_decay" not in section(section(over, "optimizer"), "dense"):
         result.append(f"optimizer.dense.weight_decay={_repeated(decay, count + 1)}")
     return result
+
+
+def _method(over: Mapping[str, Any]) -> list[str]:
+    """Return the way in which an encoder is trained whose hops have no weights: there is one alone."""
+    encoder = section(over, "model").get("encoder")
+    if encoder not in ("sgc", "sign") or "method" in section(over, "training"):
+        return []
+    log.info(f"training.method=layerwise, because the hops of {encoder} have no weights: nodes take from their neighbours once")
+    return ["training.method=layerwise"]
 
 
 def _repeated(values: list[Any], count: int) -> list[Any]:

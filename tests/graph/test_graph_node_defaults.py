@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from marius_lite.config.load import load
+from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 
@@ -135,3 +136,14 @@ def test_layers_that_are_asked_for_have_the_settings_of_the_presets_layers(class
     config = config_for(classed(DENSE), f"preset:{preset}", [f"model.layers={layers}"])
     assert config.sampling.fanouts == fanouts
     assert config.optimizer.dense.weight_decay == decay
+
+
+@pytest.mark.parametrize("file", [None, "preset:gcn", "preset:sage"])
+@pytest.mark.parametrize("encoder", ["sgc", "sign"])
+def test_hops_without_weights_are_trained_in_the_one_way_there_is(classed, file, encoder, caplog):
+    dataset, asked = classed(DENSE), [f"model.encoder={encoder}"]
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        assert config_for(dataset, file, asked).training.method == "layerwise"
+    assert f"training.method=layerwise, because the hops of {encoder} have no weights" in caplog.text
+    with pytest.raises(UserError, match=r"training.method"):
+        config_for(dataset, file, [*asked, "training.method=sampled"])
