@@ -55,7 +55,7 @@ LINKS = [
 KINDS = {
     "features": [*NODES, "model.inputs=features"],
     "embeddings": [*NODES, "model.inputs=embeddings"],
-    "both": [*NODES, "model.inputs=both"],
+    "both": [*NODES, "model.inputs=both", "model.normalize_features=columns", "model.codes={1: [0, 1, 2]}"],
     "links": LINKS,
     "links, features": [*LINKS, "model.inputs=features"],
     "links, both": [*LINKS, "model.inputs=both"],
