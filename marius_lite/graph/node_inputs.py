@@ -65,7 +65,7 @@ def by_tails(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, chos
 
 
 def by_counts(file: str, over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:
-    """Return the setting that takes counts as they are, where linear models are best with little shrinkage.
+    """Return the setting that standardises columns of counts, where linear models are best with little shrinkage.
 
     Counts divided by their row's sum are so small that weights must be large, which weight decay keeps them from: that is strong
     shrinkage. It is best where few nodes are trained beside many columns, and hides all else.
@@ -74,10 +74,10 @@ def by_counts(file: str, over: Mapping[str, Any], seen: Tried, chosen: Sequence[
     if file != presets.PREFIX + "gcn" or settled or _learned_alone(over, chosen) or seen.shrinkage in (None, SHRINKAGES[-1]):
         return []
     log.info(
-        f"{NORMALIZE}=false, because linear models of the features, which are counts, are best with little shrinkage: divided by "
-        f"their sum they would be too small beside weight decay; --set {NORMALIZE}=true divides them"
+        f"{NORMALIZE}=columns, because linear models of the features, which are counts, are best with little shrinkage: divided "
+        f"by their sum they would be too small beside weight decay; --set {NORMALIZE}=true divides them"
     )
-    return [f"{NORMALIZE}=false"]
+    return [f"{NORMALIZE}=columns"]
 
 
 def by_codes(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:

@@ -203,7 +203,7 @@ def test_where_nothing_is_tried_a_line_speaks_of_codes(stored, caplog):
 )
 def test_counts_are_divided_where_strong_shrinkage_is_best(shrinkage, chosen, given, so):
     seen = Tried(0.5, 0.5, (0.5,) * 4, None, 500, shrinkage=shrinkage)
-    assert by_counts("preset:gcn", given, seen, chosen) == (["model.normalize_features=false"] if so else [])
+    assert by_counts("preset:gcn", given, seen, chosen) == (["model.normalize_features=columns"] if so else [])
     assert by_counts("preset:sage", given, seen, chosen) == []
 
 
