@@ -80,6 +80,8 @@ OF_NODES: dict[str, list[str]] = {
     "features": ["--set", "model.inputs=features"],
     "two hops": ["--set", "model.layers=[128]", "--set", "model.inputs=features"],
     "columns": ["--set", "model.normalize_features=columns"],
+    "codes as amounts": ["--set", "model.codes={}"],
+    "some neighbours": ["--set", "sampling.fanouts=[15,10]"],
     "gcn": ["--config", "preset:gcn"],
     "divided": ["--set", "model.normalize_features=true"],
     "drawn rows": ["--set", "init.hops=0", "--set", "model.directions=in"],
