@@ -32,11 +32,6 @@ def inputs_of(config: Config, facts: Facts) -> str:
     return inputs
 
 
-def feature_columns(config: Config, facts: Facts) -> int:
-    """Return how many numbers of a node's features an encoder sees: those that are stored, and a 0 or 1 for each code."""
-    return facts.feature_width + config.model.code_columns
-
-
 def input_stride(config: Config, facts: Facts) -> int:
     """Return the bytes of a node in all buffers together."""
     inputs = inputs_of(config, facts)
@@ -46,7 +41,8 @@ def input_stride(config: Config, facts: Facts) -> int:
 def input_width(config: Config, facts: Facts) -> int:
     """Return how many numbers a node has in the encoder's input."""
     inputs = inputs_of(config, facts)
-    return (feature_columns(config, facts) if inputs != "embeddings" else 0) + (config.model.dim if inputs != "features" else 0)
+    features = facts.feature_width + config.model.code_columns if inputs != "embeddings" else 0
+    return features + (config.model.dim if inputs != "features" else 0)
 
 
 def input_dropout(config: Config, facts: Facts) -> float:

@@ -111,12 +111,13 @@ class Layers:
         """Return what follows a layer, or the first one."""
         dataset, config, place = self._dataset, self._config, before[1].place + 1 if before else 0
         gathering, path = gathering_of(self._encoder, place), self._folder / f"layer-{place}"
-        rows: RowsOfPartition = InputRows(dataset, config, None)
-        normalize = as_they_are if before is not None else normalization(dataset, config)
-        if before is not None:
+        rows: RowsOfPartition
+        if before is None:
+            rows, normalize = InputRows(dataset, config, None), normalization(dataset, config)
+        else:
             data, layer = before
             assert isinstance(layer, RowLayer)
-            rows = MappedRows(data, layer)
+            rows, normalize = MappedRows(data, layer), as_they_are
         lists = _Checked(self._lists, check)
         give_back()  # the buffers in which the layer before was trained
         table = infer(gathering, rows, lists, dataset.partitioning, inference_bytes(config), path, self._degrees, normalize)

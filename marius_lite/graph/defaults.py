@@ -87,13 +87,14 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
             hops += by_degree(over, seen, hops)
         hops += [*by_rarity(over, seen), *by_codes(over, seen, hops), *by_counts(str(file), over, seen, hops)]
     hops += apart
-    if seen is None and str(file) in FOR_NODES:
-        say_codes(dataset, over)
     if str(file) in FOR_NODES:
         hops += by_tails(dataset, over, seen, hops)
         merged = presets.merged(over, settings(hops))
         hops += some_neighbours(dataset, str(file), merged)
-        hops += all_neighbours(str(file), merged, seen) if seen is not None else []
+        if seen is None:
+            say_codes(dataset, over)
+        else:
+            hops += all_neighbours(str(file), merged, seen)
     return file, hops
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.feature_sample import CODES, Codes, sampled
+from marius_lite.graph.feature_sample import CODES, Codes, FeatureSample, sampled
 from marius_lite.graph.first_hops import walked_rows
 from marius_lite.graph.graded import ranges_of_weights
 from marius_lite.graph.graph_sample import GraphSample, graph_sample
@@ -48,7 +48,8 @@ def tried(
     if sample is None or dataset.features is None:
         return None
     test, count = sample.test, sample.test.asked
-    rows, logs, codes = _best_rows(dataset, sample)
+    kinds = sampled(dataset.features)
+    rows, logs, codes = _best_rows(kinds, sample)
     own = test.of(rows)
     by_ends = {ends: _shares(sample, rows, sample.facing(ends)) for ends in directions}
     alike = {ends: _shares(sample, rows, sample.alike(ends)) for ends in directions} if sample.unit else by_ends
@@ -66,7 +67,7 @@ def tried(
     found = replace(found, logs=logs, codes=codes)
     if sample.unit:
         found = replace(found, unweighted=max(own, alike[chosen].apart, *alike[chosen].mixed))
-    if sampled(dataset.features).counts:
+    if kinds.counts:
         near = sample.facing(chosen)
         found = replace(found, shrinkage=test.shrinkage(near.mixed(near.mixed(rows))))
     found = _more_said(found, sample, rows, directions[-1])
@@ -96,30 +97,29 @@ def _of_drawn(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats)
     """Return the shares by all neighbours and by DRAWN of each node, as ``found`` takes them; None where nodes have no more, or
     graphs are large."""
     related, bounds = found.better_related, found.related_bounds
-    lists_of = sample.facing if not related else whole_lists(dataset, None, bounds).facing if bounds else sample.alike
     ends = found.related_directions if related else found.directions
-    each = [lists_of(end) for end in (("in", "out") if related and ends == "both" else (ends,))]
-    edges = sum(len(lists.sources) for lists in each)
+    edges = dataset.manifest.edges["train"] * (1 + (ends == "both"))
     if not sample.whole or not DRAWN * len(rows) < edges <= MOST_TAKEN:
         return None
+    lists_of = sample.facing if not related else whole_lists(dataset, None, bounds).facing if bounds else sample.alike
+    each = [lists_of(end) for end in (("in", "out") if related and ends == "both" else (ends,))]
     kinds = range(dataset.manifest.relations * (1 + len(bounds)))
 
     def share(each: Iterable[WholeLists]) -> float:
         near = (lists.of_relation(r) for lists in each for r in kinds) if related else each
         return sample.test.of(rows, *(lists.means(rows) for lists in near))
 
-    return share(each), share(lists.drawn(ceil(DRAWN * len(lists.sources) / edges)) for lists in each)
+    return share(each), share(lists.drawn(ceil(DRAWN / len(each))) for lists in each)
 
 
-def _best_rows(dataset: Dataset, sample: GraphSample) -> tuple[Floats, bool, Codes]:
+def _best_rows(found: FeatureSample, sample: GraphSample) -> tuple[Floats, bool, Codes]:
     """Return the features; or the logarithms of columns with long tails, and a 0 or 1 for each code of columns beside them, where
     these are clearly better. Also whether they are logarithms, and the codes.
 
     Means of many columns tell groups of neighbours apart, whatever the columns say. So codes must surely be better than as many
     columns of chance, too.
     """
-    assert dataset.features is not None
-    found, test, lists = sampled(dataset.features), sample.test, sample.facing("in")
+    test, lists = sample.test, sample.facing("in")
 
     def share(rows: Floats) -> float:
         return test.of(rows, lists.means(rows))

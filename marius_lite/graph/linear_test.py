@@ -3,7 +3,8 @@ networks do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import sqrt
 
 import numpy as np
@@ -91,19 +92,21 @@ class LinearTest:
         ``hidden``: with random units beside them, which tell thresholds and what several columns say together (extreme learning
         machines: Huang, Zhu, Siew, 2006).
         """
-        nodes = np.concatenate([self.train, self.valid])
-        rows, known = np.concatenate([part[nodes] for part in parts], 1), np.concatenate(self._given)
-        answers = [_answers(rows[fit], known[fit], rows[asked], hidden) for fit, asked in self._folds]
-        judge = self._ranked if self.rare or by_ranks else self._right
-        return max(judge(np.concatenate(each)) for each in zip(*answers))
+        return max(self._shares(partial(_answers, hidden=hidden), parts, by_ranks))
 
     def shrinkage(self, rows: Floats) -> float:
         """Return the best of SHRINKAGES for columns that keep their sizes beside each other."""
-        nodes, known = np.concatenate([self.train, self.valid]), np.concatenate(self._given)
-        answers = [_ridge(*_centred(rows[nodes[fit]], rows[nodes[asked]]), known[fit]) for fit, asked in self._folds]
-        judge = self._ranked if self.rare else self._right
-        shares = [judge(np.concatenate(each)) for each in zip(*answers)]
-        return SHRINKAGES[int(np.argmax(shares))]
+        return SHRINKAGES[int(np.argmax(self._shares(_of_sizes, [rows])))]
+
+    def _shares(
+        self, answers: Callable[[Floats, Floats, Floats], list[Floats]], parts: Sequence[Floats], by_ranks: bool = False
+    ) -> list[float]:
+        """Return what `of` does for each of SHRINKAGES. ``answers``: of rows, their classes, and rows that are asked for."""
+        nodes = np.concatenate([self.train, self.valid])
+        rows, known = np.concatenate([part[nodes] for part in parts], 1), np.concatenate(self._given)
+        found = [answers(rows[fit], known[fit], rows[asked]) for fit, asked in self._folds]
+        judge = self._ranked if self.rare or by_ranks else self._right
+        return [judge(np.concatenate(each)) for each in zip(*found)]
 
     def _right(self, found: Floats) -> float:
         return float(self._asked[np.arange(len(found)), found.argmax(1)].mean())
@@ -124,6 +127,13 @@ def _answers(rows: Floats, known: Floats, asked: Floats, hidden: bool) -> list[F
     return _ridge(trained, asked, known)
 
 
+def _of_sizes(rows: Floats, known: Floats, asked: Floats) -> list[Floats]:
+    """Return the same for columns that keep their sizes: their variances are TOTAL together."""
+    mean = rows.mean(0)
+    size = sqrt(float(rows.var(0).sum()) / TOTAL) or 1.0
+    return _ridge((rows - mean) / size, (asked - mean) / size, known)
+
+
 def _ridge(trained: Floats, asked: Floats, known: Floats) -> list[Floats]:
     """Return what is answered with each of SHRINKAGES by columns whose mean is 0 where they are trained."""
     middle = known.mean(0)
@@ -142,13 +152,6 @@ def _standardised(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:
     mean, spread = trained.mean(0), trained.std(0)
     spread[spread <= 1e-6 * np.abs(trained).max(initial=1e-30)] = 1.0
     return (trained - mean) / spread, (asked - mean) / spread
-
-
-def _centred(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:
-    """Return both with columns of mean 0 whose variances are TOTAL together, as the first has them."""
-    mean = trained.mean(0)
-    size = sqrt(float(trained.var(0).sum()) / TOTAL) or 1.0
-    return (trained - mean) / size, (asked - mean) / size
 
 
 def _units(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:

@@ -267,9 +267,7 @@ def _features(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, An
 
 def some_neighbours(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[str]:
     """Return the setting that draws some neighbours of each node in large graphs; the preset takes all in small ones."""
-    model, sampling = section(over, "model"), section(over, "sampling")
-    other = model.get("encoder") in ("none", "sgc", "sign") or "method" in section(over, "training") or "fanouts" in sampling
-    if file != presets.PREFIX + "gcn" or dataset.manifest.nodes <= presets.FEW_NODES or other:
+    if file != presets.PREFIX + "gcn" or dataset.manifest.nodes <= presets.FEW_NODES or _settles_fanouts(over):
         return []
     fanouts = _repeated(SOME, (_asked_layers(over) or 1) + 1)
     log.info(
@@ -282,9 +280,7 @@ def some_neighbours(dataset: Dataset, file: str, over: Mapping[str, Any]) -> lis
 def all_neighbours(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return the setting that takes all neighbours of each node, where linear models are clearly better by these than by as many
     as the preset draws: where relations of few edges count among many, or each neighbour says next to nothing."""
-    model = section(over, "model")
-    other = model.get("encoder") in ("none", "sgc", "sign") or "method" in section(over, "training")
-    if file != presets.PREFIX + "sage" or other or "fanouts" in section(over, "sampling") or seen.drawn is None:
+    if file != presets.PREFIX + "sage" or _settles_fanouts(over) or seen.drawn is None:
         return []
     every, some = seen.drawn
     if not clear(every, some, seen.asked):
@@ -295,6 +291,12 @@ def all_neighbours(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]
         f"--set sampling.fanouts={_repeated(SOME, len(fanouts))} draws some"
     )
     return [f"sampling.fanouts={fanouts}"]
+
+
+def _settles_fanouts(over: Mapping[str, Any]) -> bool:
+    """Return whether what is given says how many neighbours are drawn, or draws none."""
+    other = section(over, "model").get("encoder") in ("none", "sgc", "sign") or "method" in section(over, "training")
+    return other or "fanouts" in section(over, "sampling")
 
 
 def _asked_layers(over: Mapping[str, Any]) -> int | None:

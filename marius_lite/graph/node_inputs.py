@@ -49,8 +49,7 @@ def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> li
 def by_tails(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, chosen: Sequence[str]) -> list[str]:
     """Return the setting that takes logarithms of columns with long tails, where linear models are clearly better so, and of
     graphs that are too large for these."""
-    settled = "normalize_features" in section(over, "model") or any(NORMALIZE in each for each in chosen)
-    if dataset.features is None or settled or _learned_alone(over, chosen):
+    if dataset.features is None or _settles_normalization(over, chosen):
         return []
     sample = sampled(dataset.features)
     if not sample.tailed or (seen is not None and not seen.logs):
@@ -70,8 +69,7 @@ def by_counts(file: str, over: Mapping[str, Any], seen: Tried, chosen: Sequence[
     Counts divided by their row's sum are so small that weights must be large, which weight decay keeps them from: that is strong
     shrinkage. It is best where few nodes are trained beside many columns, and hides all else.
     """
-    settled = "normalize_features" in section(over, "model") or any(NORMALIZE in each for each in chosen)
-    if file != presets.PREFIX + "gcn" or settled or _learned_alone(over, chosen) or seen.shrinkage in (None, SHRINKAGES[-1]):
+    if file != presets.PREFIX + "gcn" or _settles_normalization(over, chosen) or seen.shrinkage in (None, SHRINKAGES[-1]):
         return []
     log.info(
         f"{NORMALIZE}=columns, because linear models of the features, which are counts, are best with little shrinkage: divided "
@@ -100,6 +98,12 @@ def say_codes(dataset: Dataset, over: Mapping[str, Any]) -> None:
             f"{_columns(codes)} have few different whole numbers: if these are codes of kinds, --set 'model.codes={{COLUMN: "
             "[CODE, ...], ...}' gives a node a 0 or 1 for each, because a code's size means nothing"
         )
+
+
+def _settles_normalization(over: Mapping[str, Any], chosen: Sequence[str]) -> bool:
+    """Return whether it is said how features are normalized, or they are not seen."""
+    said = "normalize_features" in section(over, "model") or any(NORMALIZE in each for each in chosen)
+    return said or _learned_alone(over, chosen)
 
 
 def _learned_alone(over: Mapping[str, Any], chosen: Sequence[str]) -> bool:
