@@ -28,6 +28,7 @@ FLOORS = [
         "machine_process",
         "cluster",
         "progress_bar",
+        "ranks",
         "_native",
     ],
     ["ordering"],

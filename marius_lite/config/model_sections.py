@@ -46,6 +46,10 @@ Count = Annotated[int, Field(ge=-1)]
 Fanout = Count | Annotated[dict[str, Count], BeforeValidator(_text_keys), Field(min_length=1)]
 
 
+PROPAGATING = ("sgc", "sign")
+"""Encoders whose hops have no weights."""
+
+
 class ModelSection(Section):
     """The encoder and the decoder."""
 

@@ -9,7 +9,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from marius_lite.config.model_sections import InitSection, LossSection, ModelSection, NegativesSection, SamplingSection
+from marius_lite.config.model_sections import (
+    PROPAGATING,
+    InitSection,
+    LossSection,
+    ModelSection,
+    NegativesSection,
+    SamplingSection,
+)
 from marius_lite.config.names import NameOf
 from marius_lite.config.optimizer_sections import OptimizerSection, RegularizerSection
 from marius_lite.config.section import Auto, Bytes, BytesOrNone, Fraction, Section
@@ -281,7 +288,7 @@ class Config(Section):
     @property
     def propagates(self) -> bool:
         """Whether the hops of the encoder have no weights."""
-        return self.model.encoder in ("sgc", "sign")
+        return self.model.encoder in PROPAGATING
 
     @property
     def convolutions(self) -> int:

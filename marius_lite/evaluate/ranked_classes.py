@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-POSITIVES_AT_ONCE = 1 << 16
-"""How many nodes that have a class are looked up at a time."""
+from marius_lite.ranks import average_precision, roc_auc
 
 Values = npt.NDArray[np.float32]
 
@@ -122,28 +121,6 @@ def log_odds(scores: Values) -> Values:
     odds = exact - highest[:, None] - np.log(others)
     odds[rows, first] = highest - second - np.log(np.exp(rest - second[:, None]).sum(1))
     return np.asarray(odds, np.float32)
-
-
-def roc_auc(positive: Values, negative: Values) -> float:
-    """Return the chance that a positive is above a negative. Ties count half. Both arrays ascend, and neither is empty."""
-    wins = sum(int(np.searchsorted(negative, part, side).sum()) for part in _chunks(positive) for side in ("left", "right"))
-    return wins / (2 * len(positive) * len(negative))
-
-
-def average_precision(positive: Values, negative: Values) -> float:
-    """Return the mean over positives of the share of positives among all that are not lower.
-
-    Both arrays ascend, and neither is empty.
-    """
-    total = 0.0
-    for part in _chunks(positive):
-        right = len(positive) - np.searchsorted(positive, part)
-        total += float((right / (right + len(negative) - np.searchsorted(negative, part))).sum())
-    return total / len(positive)
-
-
-def _chunks(values: Values) -> Iterator[Values]:
-    return (values[start : start + POSITIVES_AT_ONCE] for start in range(0, len(values), POSITIVES_AT_ONCE))
 
 
 def _write(file: int, data: bytes, at: int) -> None:

@@ -81,7 +81,7 @@ class DatasetFolder:
                 "preprocess makes others with --valid, --test or --split"
             )
         segments = [(each.name, each.nodes) for each in (self.manifest.segments or {}).get(split, ())]
-        columns = self.manifest.edge_columns or ()
+        columns = self.manifest.carried
         edges = EdgeBuckets(self.path / "edges" / split, self.partitioning, columns, self.checked, segments or None)
         if edges.total != self.manifest.edges[split]:
             raise UserError(f"{edges.folder}: {edges.total:,} edges, the manifest says {self.manifest.edges[split]:,}: {REDO}")
@@ -101,7 +101,7 @@ class DatasetFolder:
         """The in-edge lists of the training edges, None where the dataset was made without `--adjacency in`."""
         if self.manifest.adjacency is None:
             return None
-        weighted = "weight" in (self.manifest.edge_columns or ())
+        weighted = "weight" in self.manifest.carried
         edges = self.edges("train") if "train" in (self.manifest.segments or {}) else None
         return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations, weighted, self.checked, edges)
 

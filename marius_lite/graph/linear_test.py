@@ -13,6 +13,7 @@ import numpy.typing as npt
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.node_columns import Labels
 from marius_lite.graph.whole_lists import WholeLists
+from marius_lite.ranks import roc_auc
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -115,7 +116,7 @@ class LinearTest:
         some = (self._asked.sum(0) > 0) & (self._asked.sum(0) < len(self._asked))
         if not some.any():
             return 0.5
-        return float(np.mean([_roc_auc(found[:, c], self._asked[:, c] > 0) for c in np.flatnonzero(some)[:MOST_RANKED]]))
+        return float(np.mean([_above(found[:, c], self._asked[:, c] > 0) for c in np.flatnonzero(some)[:MOST_RANKED]]))
 
 
 def _answers(rows: Floats, known: Floats, asked: Floats, hidden: bool) -> list[Floats]:
@@ -196,11 +197,9 @@ def shares_by_hops(test: LinearTest, rows: Floats, kinds: Iterable[WholeLists], 
     return shares
 
 
-def _roc_auc(scores: Floats, have: npt.NDArray[np.bool_]) -> float:
-    """Return the chance that a node that has a class is above one that has it not. Ties count half."""
-    others = np.sort(scores[~have])
-    wins = sum(np.searchsorted(others, scores[have], side).sum() for side in ("left", "right"))
-    return float(wins) / (2 * int(have.sum()) * len(others))
+def _above(scores: Floats, have: npt.NDArray[np.bool_]) -> float:
+    """Return the chance that a node that has a class is above one that has it not."""
+    return roc_auc(np.sort(scores[have]), np.sort(scores[~have]))
 
 
 def noise(share: float, other: float, asked: int) -> float:

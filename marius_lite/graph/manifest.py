@@ -141,6 +141,11 @@ class Manifest(BaseModel):
         return Partitioning(self.nodes, self.partitions, self.rows_per_partition)
 
     @property
+    def carried(self) -> tuple[str, ...]:
+        """What edges have beside src, dst and rel."""
+        return self.edge_columns or ()
+
+    @property
     def training(self) -> str:
         """Which partitions the training nodes are in: the ``first`` ones, or ``all`` of them."""
         return str(self.options.get("training_partitions", "first"))

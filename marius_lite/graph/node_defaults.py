@@ -9,7 +9,7 @@ from typing import Any
 from marius_lite.config import presets
 from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.config.machine import available_memory
-from marius_lite.config.model_sections import MOST_FIRST_HOPS
+from marius_lite.config.model_sections import MOST_FIRST_HOPS, PROPAGATING
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.features import Features
@@ -295,7 +295,7 @@ def all_neighbours(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]
 
 def _settles_fanouts(over: Mapping[str, Any]) -> bool:
     """Return whether what is given says how many neighbours are drawn, or draws none."""
-    other = section(over, "model").get("encoder") in ("none", "sgc", "sign") or "method" in section(over, "training")
+    other = section(over, "model").get("encoder") in ("none", *PROPAGATING) or "method" in section(over, "training")
     return other or "fanouts" in section(over, "sampling")
 
 
@@ -323,7 +323,7 @@ def _layers(preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:
 def _method(over: Mapping[str, Any]) -> list[str]:
     """Return the way in which an encoder is trained whose hops have no weights: there is one alone."""
     encoder = section(over, "model").get("encoder")
-    if encoder not in ("sgc", "sign") or "method" in section(over, "training"):
+    if encoder not in PROPAGATING or "method" in section(over, "training"):
         return []
     log.info(f"training.method=layerwise, because the hops of {encoder} have no weights: nodes take from their neighbours once")
     return ["training.method=layerwise"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from marius_lite.config import presets
 from marius_lite.config.inputs import FIRST_HOPS
-from marius_lite.config.model_sections import MOST_FIRST_HOPS
+from marius_lite.config.model_sections import MOST_FIRST_HOPS, PROPAGATING
 from marius_lite.graph.bare_nodes import apart_rows
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
@@ -25,7 +25,7 @@ from marius_lite.log import log
 def may_see_degrees(over: Mapping[str, Any]) -> bool:
     """Return whether what is given leaves open that an encoder sees how many neighbours a node has."""
     model = section(over, "model")
-    other = ":" in str(model.get("encoder", "")) or model.get("encoder") in ("none", "sgc", "sign") or model.get("reversible")
+    other = ":" in str(model.get("encoder", "")) or model.get("encoder") in ("none", *PROPAGATING) or model.get("reversible")
     return not other and "degree_unit" not in model and "method" not in section(over, "training")
 
 
@@ -121,7 +121,7 @@ def by_place(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return settings that let an encoder begin with learned rows, where linear models are far better by where nodes are in the
     graph than by features: communities that features tell little of."""
     model, inputs = section(over, "model"), seen.better_inputs
-    other = ":" in str(model.get("encoder", "")) or model.get("encoder") in ("none", "sgc", "sign")
+    other = ":" in str(model.get("encoder", "")) or model.get("encoder") in ("none", *PROPAGATING)
     set_so = {"inputs", "degree_unit", "normalize_features", "directions"}
     taken = set_so.intersection(model) or "method" in section(over, "training")
     if inputs is None or seen.placed is None or other or taken:

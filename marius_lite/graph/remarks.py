@@ -12,7 +12,7 @@ from marius_lite.graph.manifest import Manifest
 
 def unused(manifest: Manifest, config: Config) -> list[str]:
     """Return the parts of the dataset that the run does not use, one line each."""
-    carried = manifest.edge_columns or ()
+    carried = manifest.carried
     said = {
         _unused_weights(config): "weight" in carried
         and not (config.sampling.weighted or weighs(config) or config.model.weight_bounds or power_of(config)),

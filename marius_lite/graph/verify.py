@@ -52,7 +52,7 @@ def verify_dataset(dataset: DatasetFolder) -> None:
 def _bytes_to_read(dataset: DatasetFolder) -> int:
     """Return the bytes that are read: all files for their checksums, and then again for their meaning."""
     manifest, files = dataset.manifest, dataset.manifest.files
-    edge = 4 * len(COLUMNS) + sum(np.dtype(CARRIED[name]).itemsize for name in manifest.edge_columns or ())
+    edge = 4 * len(COLUMNS) + sum(np.dtype(CARRIED[name]).itemsize for name in manifest.carried)
     found = (
         sum(size for size, _ in files.values())
         + sum(dataset.size(path.relative_to(dataset.path).as_posix()) for path in dataset.name_files)

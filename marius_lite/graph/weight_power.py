@@ -48,7 +48,7 @@ class Found:
 def with_power(dataset: Dataset, config: Config) -> Config:
     """Return the configuration with a number for `training.weight_power`. Raises UserError for a damaged dataset, and where edges
     without weights would be trained by weight."""
-    asked, weighed = config.training.weight_power, "weight" in (dataset.manifest.edge_columns or ())
+    asked, weighed = config.training.weight_power, "weight" in dataset.manifest.carried
     if asked != "auto":
         if power_of(config) and not weighed:
             raise UserError(

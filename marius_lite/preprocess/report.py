@@ -124,7 +124,7 @@ def _empty(edges: dict[str, dict[str, Any]], options: Options) -> list[str]:
 
 def _drawn_of_times(manifest: Manifest, options: Options) -> list[str]:
     """Return a line where edges have times, and those of validation and test are drawn whatever these are."""
-    if not options.fractions or "time" not in (manifest.edge_columns or ()):
+    if not options.fractions or "time" not in manifest.carried:
         return []
     return [
         "--split draws edges at random, whatever their times: figures say how well edges among known ones are told, not later "

@@ -61,7 +61,7 @@ def _make(dataset: Dataset, left: Left, path: Path) -> None:
     """Make the dataset of the edges between the nodes that are left; an empty folder where there are too few to validate on."""
     work = path.with_name(path.name + ".edges")
     files.make_folder(work)
-    weighed = "weight" in (dataset.manifest.edge_columns or ())
+    weighed = "weight" in dataset.manifest.carried
     counts = {
         split: write_npy(work / f"{split}.npy", (block.T for block in edges_between(dataset.edges(split), left, weighed)))
         for split in ("train", "valid")

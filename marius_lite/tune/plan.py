@@ -109,7 +109,7 @@ def make_plan(dataset: Dataset, options: TuneOptions) -> SearchPlan:
         )
     file, suited = suitable(dataset, options.file, options.sets)
     base = load(file, suited)
-    if "weight" in (dataset.manifest.edge_columns or ()) and base.training.weight_power == "auto":
+    if "weight" in dataset.manifest.carried and base.training.weight_power == "auto":
         suited = [*suited, f"training.weight_power={power_of(with_power(dataset, base)):g}"]  # found once, for all trials
         base = load(file, suited)
     if base.evaluation.split not in ("auto", "valid"):

@@ -6,34 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ranks_definition import by_pairs, by_thresholds
 
-from marius_lite.evaluate.ranked_classes import Odds, average_precision, log_odds, roc_auc
-
-
-def by_pairs(odds, have):
-    wins = [float(p > n) + (p == n) / 2 for p in odds[have] for n in odds[~have]]
-    return sum(wins) / len(wins)
-
-
-def by_thresholds(odds, have):
-    """The area below precision over recall, as a sum of steps."""
-    total, recall = 0.0, 0.0
-    for threshold in sorted(set(odds.tolist()), reverse=True):
-        said = odds >= threshold
-        now = (said & have).sum() / have.sum()
-        total += (now - recall) * (said & have).sum() / said.sum()
-        recall = now
-    return total
-
-
-@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 12), st.integers(0, 1000))
-def test_of_two_sorted_lists(positives, negatives, values, seed):
-    rng = np.random.default_rng(seed)
-    odds = rng.integers(0, values, positives + negatives).astype(np.float32)  # ties are common
-    have = np.arange(len(odds)) < positives
-    sorted_ones = np.sort(odds[have]), np.sort(odds[~have])
-    assert roc_auc(*sorted_ones) == pytest.approx(by_pairs(odds, have))
-    assert average_precision(*sorted_ones) == pytest.approx(by_thresholds(odds, have))
+from marius_lite.evaluate.ranked_classes import Odds, log_odds
 
 
 @given(st.integers(2, 5), st.integers(0, 30), st.integers(1, 9), st.integers(0, 1000))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.linear_test import FEWEST, RANKED, SHRINKAGES, LinearTest, _roc_auc, clear, linear_test
+from marius_lite.graph.linear_test import FEWEST, RANKED, SHRINKAGES, LinearTest, _above, clear, linear_test
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_ranks_are_counted_by_pairs(values, data):
     scores = np.array(values, np.float32)
     if 0 < have.sum() < len(have):
         pairs = scores[have][:, None] - scores[~have]
-        assert _roc_auc(scores, have) == pytest.approx(((pairs > 0) + (pairs == 0) / 2).mean())
+        assert _above(scores, have) == pytest.approx(((pairs > 0) + (pairs == 0) / 2).mean())
 
 
 def test_random_units_tell_what_columns_say_together():

@@ -32,7 +32,7 @@ class RepartitionSite(SiteOf[RepartitionOptions]):
     @property
     def carried(self) -> tuple[str, ...]:
         """The columns that edges carry beside their ids."""
-        return self.manifest.edge_columns or ()
+        return self.manifest.carried
 
     @property
     def layout(self) -> EdgeLayout:

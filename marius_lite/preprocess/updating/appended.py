@@ -103,7 +103,7 @@ class AppendedEdges(GrownEdges):
     @property
     def stored(self) -> dict[str, EdgeBuckets]:
         """The edges of each split of the new version."""
-        carried = self.options.old.manifest.edge_columns or ()
+        carried = self.options.old.manifest.carried
         return {
             name: EdgeBuckets(
                 self.site.root / "edges" / name,
@@ -208,7 +208,7 @@ class AppendedEdges(GrownEdges):
 
     def _pass(self, pieces: Iterator[Records], tally: Tally, writers: dict[str, SplitWriter] | None = None) -> Files:
         """Count sorted records, and write them where there are writers."""
-        carried, sort = self.options.old.manifest.edge_columns or (), self._sort
+        carried, sort = self.options.old.manifest.carried, self._sort
         given: Any = writers if writers is not None else {name: _Nowhere() for name in SPLITS}
         return write_buckets(pieces, given, sort.layout, self.nodes, carried, tally, self.options.added.drop_duplicates)
 
@@ -252,7 +252,7 @@ class AppendedEdges(GrownEdges):
                 self.site.root / "edges" / name / made.new.name,
                 bounds.bound(name),
                 self.partitioning,
-                old.manifest.edge_columns or (),
+                old.manifest.carried,
                 memory,
             )
             for name, made in self.plans.items()

@@ -49,7 +49,7 @@ class GrownEdges:
 
     @property
     def writing(self) -> EdgeWriting:
-        carried = self.options.old.manifest.edge_columns or ()
+        carried = self.options.old.manifest.carried
         return EdgeWriting(self._sort, self.partitioning, carried, len(self.relations.names))
 
     @property
@@ -73,7 +73,7 @@ class GrownEdges:
 
     def check(self) -> None:
         """Raise UserError where the new edges carry other columns than those before, or there are too many nodes."""
-        old, read = self.options.old.manifest.edge_columns or (), self.read
+        old, read = self.options.old.manifest.carried, self.read
         if read.gathered.seen.rows and (new := read.gathered.shape.carried) != old:
             raise UserError(
                 f"{self.options.old.path}: its edges have {', '.join(old) or 'no values'}, the new ones "
@@ -84,7 +84,7 @@ class GrownEdges:
     @property
     def _sort(self) -> EdgeSort:
         read, partitioning = self.read, self.partitioning
-        carried = len(self.options.old.manifest.edge_columns or ())
+        carried = len(self.options.old.manifest.carried)
         layout = EdgeLayout(partitioning.rows, partitioning.partitions, len(self.relations.names), carried)
         amounts = GrownAmounts(self.options.added, read.gathered.counts, self.removal.left)
         apply = read.placed.apply
