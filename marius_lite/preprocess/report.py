@@ -48,6 +48,7 @@ def make_report(
         },
         "warnings": [
             *inputs.warnings,
+            *facts.get("features", {}).get("warnings", ()),
             *count_warnings(None if _given(inputs, options) else manifest.nodes, inputs.rows, manifest.relations),
             *comment_warnings(inputs.comments, inputs.rows, "edges"),
             *_alone(manifest.nodes, degrees, options),

@@ -82,6 +82,7 @@ class _TableWriter:
             "source_dtype": file.source_dtype.name,
             "converted": file.source_dtype.name != file.type,
             "spooled_bytes": writer.spooled_bytes,
+            "warnings": file.warnings,
         }
         return [Source(name=file.path.name, size=file.size, crc32c=file.checksum)]
 

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite.errors import UserError
-from marius_lite.graph.feature_types import STORED, Floats, int8_scales, to_int8
+from marius_lite.graph.feature_types import STORED, FeatureType, Floats, decode, int8_scales, to_int8
 from marius_lite.preprocess.readers.feature_rows import open_rows
 from marius_lite.preprocess.readers.number_rows import OfRows, Rows
 from marius_lite.storage.bfloat16 import to_bfloat16
 
 KEPT = ("float16", "float32")
 INFINITE_BFLOAT16 = 0x7F80
+LOOKED_AT = 4_096
+"""Rows of the first block that are compared with what is stored, at most."""
+FEWEST_STEPS = 100
+"""Of what the numbers of a column differ by, the part that they may be off by as they are stored."""
+MOST_NAMED = 5
+"""Columns that lines name, at most."""
 
 
 class FeatureFile(OfRows):
     """An opened feature file of ``rows`` x ``width`` numbers.
 
     ``type``: the type they are stored as; "auto" keeps float16 and makes all else float32. ``dtype``: numpy's type that holds it.
-    ``checksum``: the crc32c of the file's bytes, known when `blocks` has ended. Raises UserError for a file that is not one
-    two-dimensional array of numbers.
+    ``checksum``: the crc32c of the file's bytes, known when `blocks` has ended. ``warnings``: of columns whose numbers are hardly
+    told apart as they are stored, known when the first block is read. Raises UserError for a file that is not one two-dimensional
+    array of numbers.
     """
 
     def __init__(self, path: Path, type: str = "auto"):
@@ -35,6 +42,7 @@ class FeatureFile(OfRows):
         self.type = type if type != "auto" else native if native in KEPT else "float32"
         self.dtype: np.dtype[Any] = STORED[self.type]
         self._scales: Floats | None = None
+        self.warnings: list[str] = []
 
     @property
     def together(self) -> int:
@@ -66,6 +74,8 @@ class FeatureFile(OfRows):
         For int8 `attributes` must have run before."""
         for first, block in self._source.blocks(rows):
             converted = self._stored(block, first)
+            if first == 0:
+                self.warnings = self._blurred(block, converted)
             del block  # before the loop reads the next one, so that one is in memory
             yield first, converted
             del converted
@@ -84,6 +94,19 @@ class FeatureFile(OfRows):
         bits = to_bfloat16(values)
         self._require(bits & INFINITE_BFLOAT16 != INFINITE_BFLOAT16, block, first)
         return bits
+
+    def _blurred(self, block: Rows, converted: Rows) -> list[str]:
+        """Return a line for each column whose numbers differ by little beside their size, too little for how they are stored."""
+        some = slice(None, None, -(-len(block) // LOOKED_AT))
+        exact = block[some].astype(np.float64)
+        off = np.abs(exact - decode(converted[some], cast(FeatureType, self.type), self._scales)).max(0)
+        spread, size = np.ptp(exact, axis=0), np.abs(exact).max(0)
+        other = "" if self.type == "float32" else ", or take --feature-dtype float32"
+        return [
+            f"{self._source.name}: column {c} of the features: numbers up to {size[c]:,.6g} that differ by {spread[c]:,.4g} are "
+            f"off by {off[c]:,.2g} as {self.type}: subtract the column's mean from it{other}"
+            for c in np.flatnonzero((spread > 0) & (off * FEWEST_STEPS > spread))[:MOST_NAMED].tolist()
+        ]
 
     def _floats(self, block: Rows, first: int) -> Floats:
         with np.errstate(over="ignore"):

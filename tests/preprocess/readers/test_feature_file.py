@@ -86,3 +86,53 @@ def test_the_place_of_a_bad_number_counts_from_the_files_start(tmp_path):
     np.save(tmp_path / "x.npy", array)
     with pytest.raises(UserError, match="row 777, column 3: inf"):
         list(FeatureFile(tmp_path / "x.npy").blocks(10))
+
+
+def lines_of(tmp_path, column, type, source=np.float64):
+    beside = np.random.default_rng(0).normal(size=len(column))
+    np.save(tmp_path / "x.npy", np.stack([beside, column], 1).astype(source))
+    file = FeatureFile(tmp_path / "x.npy", type)
+    file.attributes(1000)
+    assert file.warnings == []
+    for _ in file.blocks(1000):
+        pass
+    return file.warnings
+
+
+@pytest.mark.parametrize(
+    ("column", "type", "off"),
+    [
+        (1.7e9 + np.arange(3600), "auto", "64 as float32"),  # seconds of an hour
+        (np.arange(3000) % 30 + 1990, "int8", "7.9 as int8"),  # years
+        (np.arange(3000) % 30 + 1990, "bfloat16", "4 as bfloat16"),
+        (np.arange(3000) / 3000 + 1000, "float16", "0.25 as float16"),
+    ],
+)
+def test_numbers_that_are_hardly_told_apart_as_stored_are_said(tmp_path, column, type, off):
+    (line,) = lines_of(tmp_path, column, type)
+    assert line.startswith(f"{tmp_path / 'x.npy'}: column 1 of the features: numbers up to")
+    assert f"are off by {off}: subtract the column's mean from it" in line
+    assert ("--feature-dtype float32" in line) == (type != "auto")
+
+
+@pytest.mark.parametrize("type", ["auto", "float16", "bfloat16", "int8"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.full(500, 0.1),
+        np.random.default_rng(1).normal(size=500),
+        np.random.default_rng(1).exponential(100, 500),
+        np.arange(500) % 2,
+    ],
+    ids=["constant", "normal", "long tail", "flags"],
+)
+def test_numbers_that_are_told_apart_are_not(tmp_path, type, column):
+    assert lines_of(tmp_path, column, type) == []
+    assert lines_of(tmp_path, column, type, np.float32) == []
+
+
+def test_what_is_said_of_features_is_printed(tmp_path, cli, capfd):
+    np.save(tmp_path / "x.npy", np.stack([1.7e9 + np.arange(2), np.arange(2)], 1))
+    (tmp_path / "e.tsv").write_text("0\t1\n1\t0\n")
+    assert cli("preprocess", tmp_path / "e.tsv", "--features", tmp_path / "x.npy", "--output", tmp_path / "d") == 0
+    assert "x.npy: column 0 of the features: numbers up to 1.7e+09 that differ by 1 are off by" in capfd.readouterr().err
