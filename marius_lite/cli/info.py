@@ -34,7 +34,7 @@ def info(
     facts = describe(folder, verify)
     if not as_json:
         warn(facts.pop("warnings", []))
-        facts = {name: _named(value) for name, value in facts.items() if value is not None}  # what a dataset has not
+        facts = {name: _named(value) for name, value in facts.items() if value not in (None, {})}  # what there is not
     show(facts, as_json)
 
 

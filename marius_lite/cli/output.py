@@ -73,12 +73,14 @@ def warn(lines: Iterable[str]) -> None:
 
 
 def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, float):
         return f"{value:.4f}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_text(inner)}" for key, inner in value.items())
     if isinstance(value, list) and len(value) > MOST_SHOWN:
         return f"{len(value)} (--json lists them)"
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return "; ".join(map(_text, value))
+    if isinstance(value, list | tuple):
+        return ("; " if any(isinstance(each, Mapping) for each in value) else ", ").join(map(_text, value)) or "none"
     return str(value)
