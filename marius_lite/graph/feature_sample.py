@@ -40,6 +40,8 @@ SMALLER = 0.25
 """The share of columns that vary least, which must be hard to see. Single ones may hold next to nothing."""
 CODES = range(3, 257)
 """How many different whole numbers a column has whose numbers may be codes of kinds. Two are as good as 0 and 1."""
+LARGEST_CODE = 1 << 24
+"""The size above which float32 rounds whole numbers: everything is whole there."""
 MOST_CODES = 1_024
 """Codes of all columns together, at most. Columns with fewer come first."""
 Codes = Mapping[int, Sequence[int]]
@@ -158,7 +160,8 @@ def _unit(column: npt.NDArray[np.float64]) -> float:
 def _codes(values: npt.NDArray[np.float64]) -> Codes:
     """Return the codes of columns of ``values`` that have a few different whole numbers, each often."""
     most = min(CODES[-1], len(values) // 4)  # rows of each on average
-    found = {column: np.unique(values[:, column]) for column in np.flatnonzero((values == np.rint(values)).all(0)).tolist()}
+    whole = ((values == np.rint(values)) & (np.abs(values) <= LARGEST_CODE)).all(0)
+    found = {column: np.unique(values[:, column]) for column in np.flatnonzero(whole).tolist()}
     few = sorted((len(codes), column) for column, codes in found.items() if CODES[0] <= len(codes) <= most)
     kept = [column for (_, column), total in zip(few, np.cumsum([count for count, _ in few])) if total <= MOST_CODES]
     return {column: found[column].astype(int).tolist() for column in sorted(kept)}

@@ -65,6 +65,7 @@ def test_columns_of_a_few_whole_numbers_may_be_codes(cli, tmp_path):
         rng.integers(18, 95, size=400),
         rng.integers(40, size=400),
         np.full(400, 3),
+        rng.integers(7, size=400) * 1e30,
     ]
     for name, x in (("codes", np.stack(columns, 1)), ("words", rng.poisson(0.3, (400, 6)))):
         np.save(tmp_path / "x.npy", x.astype(np.float32))
