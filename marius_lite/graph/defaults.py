@@ -78,7 +78,7 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
     seen = linear_models(dataset, _chosen(over, "directions"), may_see_degrees(over), memory) if nodes else None
     hops = by_place(over, seen) if seen is not None else []
     apart = by_ends(dataset, over) if nodes and _bare(dataset, over) else []
-    file = _preset(dataset, over, seen, placed=bool(hops), apart=bool(apart))
+    file = _preset(dataset, over, seen, hops, apart=bool(apart))
     if seen is not None:
         if not hops:
             hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
@@ -98,14 +98,14 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
     return file, hops
 
 
-def _preset(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, placed: bool, apart: bool) -> str | None:
+def _preset(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, placed: Sequence[str], apart: bool) -> str | None:
     """Return the preset that suits the dataset and what ``over`` chooses. None where that is no task: `load` says so.
 
-    ``placed``: whether nodes with features have learned rows. ``apart``: whether nodes without features are better told from
-    their neighbours, see `by_ends`.
+    ``placed``: settings by which nodes with features have learned rows, see `by_place`; those alone are mixed with neighbours'.
+    ``apart``: whether nodes without features are better told from their neighbours, see `by_ends`.
     """
-    shape = replace(shape_of(dataset, over, seen), placed=placed)
-    shape = replace(shape, unlike=shape.unlike or apart)
+    shape = replace(shape_of(dataset, over, seen), placed=bool(placed))
+    shape = replace(shape, unlike="model.inputs=embeddings" not in placed and (shape.unlike or apart))
     task = over.get("task", shape.task)
     if task not in list(TASKS):
         return None

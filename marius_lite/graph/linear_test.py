@@ -29,8 +29,9 @@ FEWER = 0.2
 """The share of the wrong answers that a better model must get right where few are wrong."""
 MOST_RANKED = 100
 """Classes whose nodes are ranked, at most: more would take minutes."""
-RARE = 0.9
-"""The share of nodes of one class above which the others are rare: it is nearly the share of right answers of any model."""
+RARE, RARER_OF_TWO = 0.9, 0.8
+"""The share of nodes of one class above which the others are rare, of several classes and of two: it is nearly the share of right
+answers of any model that says little."""
 RANKED = 2
 """Right answers that say no more of a share than one node's rank among many says of a ROC AUC (Hanley, McNeil, 1982: the variance
 of a rank is A^2 (1 - A) / (1 + A), that of an answer A (1 - A))."""
@@ -59,7 +60,8 @@ class LinearTest:
     def __init__(self, train: Ints, valid: Ints, known: Floats, asked: Floats):
         self.train, self.valid, self._known, self._asked = train, valid, known, asked
         self._given = known, asked
-        self.rare = not self.several and 1 > float(known.mean(0).max()) > RARE and 0 < self._of_rare() < len(asked)
+        most = RARER_OF_TWO if known.shape[1] == 2 else RARE
+        self.rare = not self.several and 1 > float(known.mean(0).max()) > most and 0 < self._of_rare() < len(asked)
         self._folds: list[tuple[slice | Ints, slice | Ints]] = [(slice(len(train)), slice(len(train), None))]
         few = self._of_rare() < FEW_RARE if self.rare else len(asked) < FEW_ASKED
         if few and len(train) > len(valid):

@@ -16,7 +16,7 @@ from marius_lite.graph.features import Features
 from marius_lite.graph.first_hops import first_hops
 from marius_lite.graph.likeness import likeness
 from marius_lite.graph.linear_shares import Tried
-from marius_lite.graph.linear_test import RARE, clear
+from marius_lite.graph.linear_test import clear
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
@@ -56,7 +56,7 @@ def node_settings(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[
         *_first_hops(dataset, name, over, "both" if ends else section(over, "model").get("directions", "in")),
         *_epochs(dataset, preset, over, UPDATES[name]),
         *_layers(preset, over),
-        *_method(over),
+        *_implied(over),
     ]
 
 
@@ -150,13 +150,12 @@ def by_weight(over: Mapping[str, Any], seen: Tried) -> list[str]:
 
 
 def by_rarity(over: Mapping[str, Any], seen: Tried) -> list[str]:
-    """Return the figure that compares checkpoints where all classes but one are rare: all models have nearly the same share of
-    right answers then."""
+    """Return the figure that compares checkpoints where all classes but one are rare: most answers are right in any case."""
     if not seen.rare or "metric" in section(over, "training"):
         return []
     log.info(
-        f"training.metric=roc_auc, because more than {RARE:.0%} of the nodes are of one class: the share of right answers says "
-        "little; --set loss.class_weights=balanced finds more nodes of the rarer classes, and takes more others for them"
+        "training.metric=roc_auc, because by far most nodes are of one class: the share of right answers says little; --set "
+        "loss.class_weights=balanced finds more nodes of the rarer classes, and takes more others for them"
     )
     return ["training.metric=roc_auc"]
 
@@ -320,9 +319,12 @@ def _layers(preset: Mapping[str, Any], over: Mapping[str, Any]) -> list[str]:
     return result
 
 
-def _method(over: Mapping[str, Any]) -> list[str]:
-    """Return the way in which an encoder is trained whose hops have no weights: there is one alone."""
+def _implied(over: Mapping[str, Any]) -> list[str]:
+    """Return the encoder that ranges of weights are for, and the only way to train one whose hops have no weights."""
     encoder = section(over, "model").get("encoder")
+    if encoder is None and section(over, "model").get("weight_bounds"):
+        log.info("model.encoder=rgcn, because it alone tells edges of one range of weights from those of another")
+        return ["model.encoder=rgcn"]
     if encoder not in PROPAGATING or "method" in section(over, "training"):
         return []
     log.info(f"training.method=layerwise, because the hops of {encoder} have no weights: nodes take from their neighbours once")

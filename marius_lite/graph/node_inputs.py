@@ -16,7 +16,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.linear_shares import Tried
 from marius_lite.graph.linear_test import SHRINKAGES
-from marius_lite.graph.node_defaults import NORMALIZE, SHOWN, memory_of, section
+from marius_lite.graph.node_defaults import NORMALIZE, SHOWN, SHOWN_SO, memory_of, section
 from marius_lite.graph.symmetry import directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
@@ -142,7 +142,7 @@ def by_ends(dataset: Dataset, over: Mapping[str, Any]) -> list[str]:
     """Return settings that tell a node from its neighbours, and these by relation and end, where linear models of first rows are
     clearly better so: for nodes with classes and no features."""
     model, given = section(over, "model"), {*section(over, "model"), *section(over, "training"), *section(over, "init")}
-    settled = not {"dim", "dropout", "layers", "encoder"}.issuperset(model) or {"method", "hops", "by_turns"} & given
+    settled = not {*SHOWN_SO, "dim", "layers", "encoder"}.issuperset(model) or {"method", "hops", "by_turns"} & given
     if settled or model.get("encoder", "rgcn") != "rgcn":
         return []
     ends = ["in"] if directions(dataset).undirected else ["in", "out"]

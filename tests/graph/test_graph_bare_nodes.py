@@ -61,6 +61,11 @@ def test_a_chain_is_walked_by_turns_and_seen_from_both_ends(classified, caplog):
     assert "preset:sage" in caplog.text
 
 
+def test_how_rows_are_shown_leaves_that_open(classified):
+    config = config_for(classified(*chain()), None, ["model.input_dropout=0.2"])
+    assert (config.model.encoder, config.init.by_turns, config.model.input_dropout) == ("rgcn", True, 0.2)
+
+
 @pytest.mark.parametrize("given", ["model.directions=in", "init.hops=4", "model.encoder=gcn", "training.method=layerwise"])
 def test_nothing_is_chosen_that_is_given(classified, given):
     config = config_for(classified(*chain()), None, [given])

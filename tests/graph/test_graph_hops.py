@@ -13,7 +13,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.hops import tried
-from marius_lite.graph.linear_shares import Tried
+from marius_lite.graph.linear_shares import Shares, Tried
 from marius_lite.graph.node_defaults import more_hops
 from marius_lite.graph.weight_unit import unit_of, with_unit
 
@@ -135,6 +135,17 @@ def test_the_ends_of_edges_have_weights_of_their_own_where_that_says_more(made):
     config = config_for(dataset, None)
     assert (config.model.encoder, config.model.directions, len(config.model.layers)) == ("rgcn", "both", seen.depth - 1)
     assert seen.depth > 2
+
+
+def test_relations_are_not_told_apart_where_the_number_of_neighbours_says_more():
+    counted = Shares(0.7, (0.7,) * 4, 0.7, 0.97, 0.9, 5.0)
+    seen = Tried(0.6, 0.7, (0.85,) * 4, 0.94, 400)
+    assert seen.better_related
+    assert not replace(seen, counted=counted).better_related
+    assert replace(seen, counted=replace(counted, counted=0.93)).better_related
+    assert replace(seen, counted=counted, several=True).better_related, (
+        "of several classes these are ROC AUCs, the others are not"
+    )
 
 
 def test_partitions_change_nothing_that_is_seen(made):

@@ -78,6 +78,14 @@ def test_where_a_class_is_rare_models_are_judged_by_how_they_rank():
     assert not LinearTest(np.arange(200), np.arange(200, 400), even[:200], even[200:]).rare
 
 
+@pytest.mark.parametrize(("others", "classes", "rare"), [(0.17, 2, True), (0.25, 2, False), (0.17, 3, False), (0.05, 3, True)])
+def test_of_two_classes_one_is_rare_sooner_than_of_several(others, classes, rare):
+    known = np.zeros((400, classes), np.float32)
+    few = np.arange(400) % 100 < 100 * others
+    known[np.arange(400), np.where(few, 1 + np.arange(400) % (classes - 1), 0)] = 1
+    assert LinearTest(np.arange(200), np.arange(200, 400), known[:200], known[200:]).rare == rare
+
+
 @pytest.mark.parametrize("every", [2, 40], ids=["even", "rare"])
 def test_where_few_are_asked_training_nodes_are_too(every):
     """Each by models that do not know it: columns that say which node it is tell nothing of its class."""

@@ -138,6 +138,15 @@ def test_layers_that_are_asked_for_have_the_settings_of_the_presets_layers(class
     assert config.optimizer.dense.weight_decay == decay
 
 
+def test_ranges_of_weights_imply_the_encoder_that_tells_them_apart(classed, caplog):
+    asked = ["model.weight_bounds=[1, 2]"]
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        assert config_for(classed(DENSE), "preset:sage", asked).model.encoder == "rgcn"
+    assert "model.encoder=rgcn, because it alone tells edges of one range of weights" in caplog.text
+    with pytest.raises(UserError, match="rgcn tells edges apart"):
+        config_for(classed(DENSE), "preset:sage", [*asked, "model.encoder=sage"])
+
+
 @pytest.mark.parametrize("file", [None, "preset:gcn", "preset:sage"])
 @pytest.mark.parametrize("encoder", ["sgc", "sign"])
 def test_hops_without_weights_are_trained_in_the_one_way_there_is(classed, file, encoder, caplog):

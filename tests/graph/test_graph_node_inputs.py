@@ -96,7 +96,12 @@ def test_by_how_much_places_must_be_better():
     assert replace(seen, bent_apart=0.7, related=0.79).better_inputs is None
     assert replace(seen, several=True).better_inputs is None
     assert replace(seen, placed=None).better_inputs is None
-    assert replace(seen, asked=4).better_inputs is None
+    assert replace(seen, asked=3).better_inputs is None
+    several_classes = Tried(0.2, 0.3, (0.2,) * 4, None, 500, placed=WalkedRows(0.44, 0.36, "both"))
+    assert several_classes.better_inputs == "embeddings", "half more right answers, though four in five wrong ones stay"
+    assert replace(several_classes, rare=True).better_inputs is None, "a ROC AUC counts no answers"
+    hardly_alone = replace(seen, placed=WalkedRows(0.58, 0.62, "in"))
+    assert hardly_alone.better_inputs == "both", "neither alone is far better, together they are"
 
 
 def test_what_mixes_nodes_with_neighbours_must_be_surely_better():
