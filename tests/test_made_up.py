@@ -24,6 +24,7 @@ def made_up():
         "made_up_large",
         "made_up_nodes",
         "made_up_profiles",
+        "made_up_trades",
         "made_up_weights",
         "made_up_worlds",
     ):

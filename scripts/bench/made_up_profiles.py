@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 from made_up_nodes import Nodes, classed, mean_of_neighbours
+from made_up_trades import TRADES
 
 
 def profiles(seed: int, nodes: int = 5000) -> Nodes:
@@ -156,4 +157,5 @@ PROFILES: dict[str, Callable[[int], Nodes]] = {
     "class-after-next": lambda seed: replace(classed(seed, nodes=4000, classes=5, signal=0.6, step=2), one_way=True),
     "ratings": ratings,
     "trust": trust,
+    **TRADES,
 }
