@@ -44,8 +44,6 @@ DEFAULT = "default"
 CodesOfColumn = Annotated[tuple[int, ...], Field(min_length=1), AfterValidator(_distinct)]
 Count = Annotated[int, Field(ge=-1)]
 Fanout = Count | Annotated[dict[str, Count], BeforeValidator(_text_keys), Field(min_length=1)]
-
-
 PROPAGATING = ("sgc", "sign")
 """Encoders whose hops have no weights."""
 
