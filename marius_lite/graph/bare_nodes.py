@@ -33,13 +33,15 @@ HOPS = 2
 class ApartRows:
     """What is better than mixing a node's row with its neighbours'. ``hops``, ``by_turns``: how first rows are best mixed.
     ``share``: of validation nodes that linear models tell right by such rows of a node and, apart from these, of its neighbours,
-    ``by_kind`` those of each relation and at each end apart too; ``before``: by mixed rows, or in-edges alone."""
+    ``by_kind`` those of each relation and at each end apart too; ``before``: by mixed rows, or in-edges alone. ``rare``: whether
+    these are ROC AUCs, see `LinearTest`."""
 
     hops: int
     by_turns: bool
     by_kind: bool
     share: float
     before: float
+    rare: bool
 
 
 def apart_rows(
@@ -77,7 +79,7 @@ def apart_rows(
 
     def found(share_of: Callable[[Floats], float], along: Sequence[WholeLists]) -> ApartRows:
         share, hops = _best(share_of, partial(_walk, along), rows, usual, most, test.asked)
-        return ApartRows(hops, len(along) > 1, share_of is by_kind, share, before)
+        return ApartRows(hops, len(along) > 1, share_of is by_kind, share, before, test.rare)
 
     before, _ = _best(mixed, partial(_walk, [near]), rows, usual, most, test.asked)
     if len(ends) > 1:

@@ -30,7 +30,17 @@ from marius_lite.graph.node_defaults import (
     node_settings,
     some_neighbours,
 )
-from marius_lite.graph.node_inputs import by_codes, by_counts, by_degree, by_ends, by_place, by_tails, may_see_degrees, say_codes
+from marius_lite.graph.node_inputs import (
+    by_codes,
+    by_counts,
+    by_degree,
+    by_ends,
+    by_number,
+    by_place,
+    by_tails,
+    may_see_degrees,
+    say_codes,
+)
 from marius_lite.graph.symmetry import DIRECTIONS, directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
@@ -77,7 +87,7 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
     nodes = over.get("task") in (None, presets.NODES)
     seen = linear_models(dataset, _chosen(over, "directions"), may_see_degrees(over), memory) if nodes else None
     hops = by_place(over, seen) if seen is not None else []
-    apart = by_ends(dataset, over) if nodes and _bare(dataset, over) else []
+    apart = by_ends(dataset, over) or by_number(dataset, over) if nodes and _bare(dataset, over) else []
     file = _preset(dataset, over, seen, hops, apart=bool(apart))
     if seen is not None:
         if not hops:
@@ -101,8 +111,8 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
 def _preset(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, placed: Sequence[str], apart: bool) -> str | None:
     """Return the preset that suits the dataset and what ``over`` chooses. None where that is no task: `load` says so.
 
-    ``placed``: settings by which nodes with features have learned rows, see `by_place`; those alone are mixed with neighbours'.
-    ``apart``: whether nodes without features are better told from their neighbours, see `by_ends`.
+    ``placed``: settings by which nodes with features have learned rows, see `by_place`; alone, they are mixed with neighbours'.
+    ``apart``: whether nodes without features are better told from their neighbours, or by their number: `by_ends`, `by_number`.
     """
     shape = replace(shape_of(dataset, over, seen), placed=bool(placed))
     shape = replace(shape, unlike="model.inputs=embeddings" not in placed and (shape.unlike or apart))

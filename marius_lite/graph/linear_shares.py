@@ -21,6 +21,18 @@ LEAST_RANKED = 100
 """Validation nodes of several classes below which their ranks say nothing."""
 
 
+def told(share: float, rare: bool, models: str = "linear models") -> str:
+    """Say what a share means that such ``models`` have. ``rare``: see `LinearTest`."""
+    if rare:
+        return f"{models} rank the classes of labelled nodes with a mean ROC AUC of {share:.3f}"
+    return f"{models} tell {share:.0%} of the labelled nodes right"
+
+
+def shown(share: float, rare: bool) -> str:
+    """Return the share as messages have it beside another, of which `told` says what it means."""
+    return f"{share:.3f}" if rare else f"{share:.0%}"
+
+
 @dataclass(frozen=True)
 class Shares:
     """Shares of right answers ``apart`` and ``mixed``, see `Tried`.
@@ -91,13 +103,11 @@ class Tried:
 
     def told(self, share: float) -> str:
         """Say what a share means."""
-        if self.rare:
-            return f"linear models rank the classes of labelled nodes with a mean ROC AUC of {share:.3f}"
-        return f"linear models tell {share:.0%} of the labelled nodes right"
+        return told(share, self.rare)
 
     def shown(self, share: float) -> str:
         """Return the share as messages have it beside another, of which `told` says what it means."""
-        return f"{share:.3f}" if self.rare else f"{share:.0%}"
+        return shown(share, self.rare)
 
     @property
     def best(self) -> float:

@@ -11,15 +11,20 @@ import numpy as np
 from marius_lite.config import presets
 from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.config.model_sections import MOST_FIRST_HOPS, PROPAGATING
+from marius_lite.graph.bare_degrees import counted_rows
 from marius_lite.graph.bare_nodes import apart_rows
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
-from marius_lite.graph.linear_shares import Tried
+from marius_lite.graph.linear_shares import Tried, shown, told
 from marius_lite.graph.linear_test import SHRINKAGES
 from marius_lite.graph.node_defaults import NORMALIZE, SHOWN, SHOWN_SO, memory_of, section
 from marius_lite.graph.symmetry import directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
+
+FIRST_ROWS = "linear models of first rows"
+FEW_NUMBERS = 4
+"""Numbers of a learned row where rows say nothing beside how many neighbours nodes have."""
 
 
 def may_see_degrees(over: Mapping[str, Any]) -> bool:
@@ -158,8 +163,27 @@ def by_ends(dataset: Dataset, over: Mapping[str, Any]) -> list[str]:
     kinds = "each relation and each direction" if dataset.manifest.relations > 1 else "each direction"
     apart = f" and those of {kinds} from each other" if found.by_kind else ""
     log.info(
-        f"{', '.join(settings)}, because linear models of first rows tell {found.share:.0%} of the labelled nodes right where "
-        f"neighbours are apart from the node{apart}, and {found.before:.0%} by rows mixed with theirs; `--config preset:gcn` "
-        "mixes them"
+        f"{', '.join(settings)}, because {told(found.share, found.rare, FIRST_ROWS)} where neighbours are apart from the node"
+        f"{apart}, and {shown(found.before, found.rare)} by rows mixed with theirs; `--config preset:gcn` mixes them"
+    )
+    return settings
+
+
+def by_number(dataset: Dataset, over: Mapping[str, Any]) -> list[str]:
+    """Return settings that show an encoder how many neighbours a node has, where linear models of first rows are clearly better
+    so: for nodes with classes and no features."""
+    model, init = section(over, "model"), section(over, "init")
+    if not may_see_degrees(over) or not {*SHOWN_SO, "dim", "layers"}.issuperset(model) or "hops" in init:
+        return []
+    ends = "in" if directions(dataset).undirected else "both"
+    found = counted_rows(dataset, ends, unit_of, FIRST_HOPS, memory_of(over))
+    if found is None:
+        return []
+    settings = [f"model.degree_unit={found.neighbours:.3g}", *([f"model.directions={ends}"] if ends != "in" else [])]
+    settings += [f"model.dim={FEW_NUMBERS}"] if found.tell_all and "dim" not in model else []
+    told_so = told(max(found.share, found.alone), found.rare, FIRST_ROWS)
+    log.info(
+        f"{', '.join(settings)}, because {told_so} where they see how many neighbours a node has, and "
+        f"{shown(found.before, found.rare)} without; `--config preset:gcn` does not show it"
     )
     return settings

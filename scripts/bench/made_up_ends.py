@@ -6,6 +6,7 @@ Every kind is a function of (seed).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -83,4 +84,47 @@ def facts(seed: int, people: int = 1000, papers: int = 4000, noise: float = 0.4)
     return bare([source, target], known, np.split(rng.permutation(people), [200, 400]), relation)
 
 
-ENDS: dict[str, Callable[[int], Nodes]] = {"blocks": blocks, "suppliers": suppliers, "facts": facts}
+def teams(seed: int, count: int = 220) -> Nodes:
+    """Teams of a leader, and of members who all talk to the leader alone, or also in a ring, or to half of the others: four
+    roles. Each leader knows three others."""
+    rng = np.random.default_rng(seed)
+    pairs: list[tuple[int, int]] = []
+    y: list[int] = []
+    leaders = []
+    for _ in range(count):
+        leader, size, kind = len(y), int(rng.integers(6, 22)), int(rng.integers(3))
+        members = range(leader + 1, leader + 1 + size)
+        leaders.append(leader)
+        y += [0, *[1 + kind] * size]
+        pairs += [(each, leader) for each in members if rng.random() < 0.9]
+        if kind == 1:
+            pairs += zip(members, [*members[1:], members[0]])
+        if kind == 2:
+            pairs += [(a, b) for a in members for b in members if a < b and rng.random() < 0.5]
+    pairs += [(a, int(b)) for a in leaders for b in rng.choice(leaders, 3) if a != b]
+    splits = np.split(rng.permutation(len(y)), [2 * len(y) // 5, 3 * len(y) // 5])
+    return replace(bare(list(np.array(pairs).T), np.array(y), splits), one_way=False)
+
+
+def airports(seed: int, nodes: int = 2000) -> Nodes:
+    """Flights join airports by their sizes, and near ones more often. The class is a quarter of what passes through in a year,
+    which follows from the size but for a third up or down."""
+    rng = np.random.default_rng(seed)
+    size, place = rng.lognormal(0, 1, nodes), rng.random((nodes, 2))
+    source = rng.choice(nodes, 6 * nodes, p=size / size.sum())
+    chances = [size / (0.05 + np.linalg.norm(place - place[node], axis=1)) for node in range(nodes)]
+    target = np.array([rng.choice(nodes, p=chances[node] / chances[node].sum()) for node in source])
+    yearly = size * rng.lognormal(0, 0.3, nodes)
+    y = np.searchsorted(np.quantile(yearly, [0.25, 0.5, 0.75]), yearly)
+    others = source != target
+    splits = np.split(rng.permutation(nodes), [2 * nodes // 5, 3 * nodes // 5])
+    return replace(bare([source[others], target[others]], y, splits), one_way=False)
+
+
+ENDS: dict[str, Callable[[int], Nodes]] = {
+    "blocks": blocks,
+    "suppliers": suppliers,
+    "facts": facts,
+    "teams": teams,
+    "airports": airports,
+}

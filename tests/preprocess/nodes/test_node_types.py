@@ -335,7 +335,7 @@ def test_the_command(inputs, capsys):
     code, out, _ = told("preprocess", inputs / "e.tsv", "--node-types", inputs / "t.tsv", "--output", inputs / "d")
     assert code == 0
     assert "300 nodes with 3 types, 4 relations" in out
-    assert "['a', 'b', 'c']" in told("info", inputs / "d", "--verify")[1]
+    assert "node_types          a, b, c" in told("info", inputs / "d", "--verify")[1]
     code, _, error = told("preprocess", inputs / "e.tsv", "--node-types", inputs / "none", "--output", inputs / "d2")
     assert code == 2
     assert error.endswith(f"{inputs}/none: No such file or directory: name a file that can be read\n")
