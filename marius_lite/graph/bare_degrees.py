@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.first_hops import WIDTH, as_begun, drawn_rows, most_hops, walked
 from marius_lite.graph.linear_test import clear, linear_test
-from marius_lite.graph.whole_lists import UnitOf, whole_lists, whole_width
+from marius_lite.graph.whole_lists import UnitOf, degree_columns, whole_lists, whole_width
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,7 @@ def counted_rows(dataset: Dataset, directions: str, unit_of: UnitOf, hops: int, 
     rows = as_begun(walked(drawn_rows(dataset.manifest.nodes, width), lists, hops))
     rows, degrees = lists.mixed(lists.mixed(rows)), lists.counts()
     mean = float(degrees.mean())
-    seen = np.log((1 + degrees) / (1 + mean)).astype(np.float32)[:, None]
-    seen = np.concatenate([seen, seen**2], 1)
+    seen = degree_columns(degrees, mean)
     near = lists.means(seen)
     before, share, alone = test.of(rows), test.of(rows, seen), test.of(seen, near, lists.means(near), hidden=True)
     found = CountedRows(share, before, mean, alone, test.rare)

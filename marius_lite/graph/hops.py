@@ -19,7 +19,7 @@ from marius_lite.graph.graded import ranges_of_weights
 from marius_lite.graph.graph_sample import GraphSample, graph_sample
 from marius_lite.graph.linear_shares import HOPS, SURELY, Shares, Tried
 from marius_lite.graph.linear_test import LinearTest, clear, noise, shares_by_hops
-from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_lists
+from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, degree_columns, whole_lists
 
 MOST_HOPS = 12
 """Hops that are tried where more than two of nodes that are mixed are clearly better."""
@@ -186,8 +186,7 @@ def _shares(sample: GraphSample, rows: Floats, lists: WholeLists) -> Shares:
     """Try nodes apart from their neighbours, mixed with them by hops, and beside the number of their neighbours."""
     test, degrees = sample.test, lists.counts()
     mean, by_ranks = float(degrees[sample.usual].mean()), test.several
-    seen = np.log((1 + degrees) / (1 + mean)).astype(np.float32)[:, None]
-    beside = np.concatenate([seen, seen**2], 1)
+    beside = degree_columns(degrees, mean)
 
     def of(*parts: Floats) -> npt.NDArray[np.float64]:
         """The share as for `Tried`, that which is compared with the number of neighbours beside, and that with it."""

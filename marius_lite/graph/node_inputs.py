@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,10 +42,10 @@ def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> li
         return []
     if "model.encoder=rgcn" in chosen and not seen.several and seen.counted.best_counted <= (seen.related or 0):
         return []
-    found, ranks = seen.counted, replace(seen, rare=True) if seen.several else seen
+    found, ranked = seen.counted, seen.rare or seen.several
     log.info(
-        f"model.degree_unit={found.neighbours:.3g}, because {ranks.told(found.best_counted)} where they see how many neighbours "
-        f"a node has, and {ranks.shown(seen.uncounted)} without; --set model.degree_unit=0 does not show it"
+        f"model.degree_unit={found.neighbours:.3g}, because {told(found.best_counted, ranked)} where they see how many "
+        f"neighbours a node has, and {shown(seen.uncounted, ranked)} without; --set model.degree_unit=0 does not show it"
     )
     return [f"model.degree_unit={found.neighbours:.3g}"]
 
@@ -172,8 +171,9 @@ def by_ends(dataset: Dataset, over: Mapping[str, Any]) -> list[str]:
 def by_number(dataset: Dataset, over: Mapping[str, Any]) -> list[str]:
     """Return settings that show an encoder how many neighbours a node has, where linear models of first rows are clearly better
     so: for nodes with classes and no features."""
-    model, init = section(over, "model"), section(over, "init")
-    if not may_see_degrees(over) or not {*SHOWN_SO, "dim", "layers"}.issuperset(model) or "hops" in init:
+    model = section(over, "model")
+    other = "method" in section(over, "training") or "hops" in section(over, "init")
+    if other or not {*SHOWN_SO, "dim", "layers"}.issuperset(model):
         return []
     ends = "in" if directions(dataset).undirected else "both"
     found = counted_rows(dataset, ends, unit_of, FIRST_HOPS, memory_of(over))

@@ -98,6 +98,12 @@ class WholeLists:
         return out
 
 
+def degree_columns(degrees: npt.NDArray[Any], unit: float) -> Floats:
+    """Return what `model.degree_unit` shows of nodes with so many neighbours, and its square: (nodes, 2)."""
+    seen = np.log((1 + degrees) / (1 + unit)).astype(np.float32)[:, None]
+    return np.concatenate([seen, seen**2], 1)
+
+
 def is_small(dataset: Dataset) -> bool:
     """Return whether a graph may be looked at as a whole wherever there is memory for anything."""
     return dataset.manifest.nodes <= MOST_NODES and dataset.manifest.edges["train"] <= MOST_EDGES
