@@ -258,12 +258,14 @@ def exact_memory(config: Config, facts: Facts, capacity: int, room: int | None) 
     reach, drawn = reached(config, sizes.seeds, sizes.graph)
     growing = growing_bytes((reach[-1], sum(drawn)))
     together = min(max(1, room // growing), batches)
-    lists = LISTS_AT_ONCE * facts.lists + together * growing + degree_bytes(config, facts.nodes)
-    edges = memory.edges - facts.all_lists + lists
+    # Lists that have to be made are made before anything is sampled.
+    sampling, made = max(together * growing, facts.merging), facts.all_lists if facts.merging else 0
+    lists = LISTS_AT_ONCE * facts.lists + sampling + degree_bytes(config, facts.nodes)
+    edges = memory.edges - facts.all_lists - facts.merging + lists
     if memory.pooling:
-        return replace(memory, edges=edges, pooling=replace(memory.pooling, together=together))
+        return replace(memory, edges=edges, pooling=replace(memory.pooling, together=together, made_lists=made))
     assert memory.packing is not None
-    return replace(memory, edges=edges, packing=replace(memory.packing, together=together))
+    return replace(memory, edges=edges, packing=replace(memory.packing, together=together, made_lists=made))
 
 
 def epoch_cost(config: Config, facts: Facts, memory: MemoryPlan, lists: str) -> float:

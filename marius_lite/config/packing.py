@@ -25,7 +25,7 @@ GROWING_NODE, GROWING_EDGE = 48, 32
 order of partitions, then in the order of nodes; half as much again for room to grow."""
 LISTS_AT_ONCE = 2
 """Partitions whose in-edge lists are in memory at a time, where all are read in passes: one is drawn from, the next is read."""
-GROWING_SHARES = (4, 16)
+GROWING_SHARES = (4, 8, 16)
 """Parts of the memory that the samples of batches may take that are drawn together, the faster one first."""
 BLOCKS = 6
 """Blocks in memory: one is read, one waits, one is packed, and its rows are gathered; and what the heap keeps of earlier ones."""
@@ -38,7 +38,8 @@ class Packing:
     ``window_rows``: as many bytes as these rows have are on disk of a window, unless one batch alone has more. ``row_bytes``: of
     one row as stored. ``sample_bytes``: of a batch's sample, which waits on disk too, at most. ``refresh``: epochs of the same
     samples. ``kept_bytes``: on disk, at most, of windows that are kept for them. ``together``: batches that are sampled in the
-    same passes over in-edge lists on disk; 1 where lists are in memory. ``block_bytes``: read at a time.
+    same passes over in-edge lists on disk; 1 where lists are in memory. ``made_lists``: bytes on disk of in-edge lists that have
+    to be made for these. ``block_bytes``: read at a time.
     """
 
     hot: int
@@ -49,13 +50,14 @@ class Packing:
     refresh: int = 1
     kept_bytes: int = 0
     together: int = 1
+    made_lists: int = 0
     block_bytes: int = BLOCK_BYTES
 
     @property
     def disk(self) -> int:
-        """The most bytes on disk: those of windows that are kept, of two others, and the samples of a third."""
+        """The most bytes on disk: those of windows that are kept, of two others, the samples of a third, and made lists."""
         window = max(self.window_rows * self.row_bytes, self.batch_bytes)
-        return self.kept_bytes + WINDOWS * window + window * self.sample_bytes // self.batch_bytes
+        return self.kept_bytes + WINDOWS * window + window * self.sample_bytes // self.batch_bytes + self.made_lists
 
     @property
     def batch_bytes(self) -> int:

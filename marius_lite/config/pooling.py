@@ -28,7 +28,7 @@ class Pooling:
     A window has no more rows, unless one batch has. ``batch``: the most rows of a batch. ``row_bytes``: of a node in all tables.
     ``sample_bytes``: of a batch's sample, which waits on disk, at most. ``samples``: of those of a window, unless one batch has
     more. ``whole``: whether every node has a place. ``together``: batches that are sampled in the same passes over in-edge lists
-    on disk; 1 where lists are in memory.
+    on disk; 1 where lists are in memory. ``made_lists``: see `packing.Packing`.
     """
 
     rows: int
@@ -38,11 +38,12 @@ class Pooling:
     samples: int
     whole: bool = False
     together: int = 1
+    made_lists: int = 0
 
     @property
     def disk(self) -> int:
         """The most bytes on disk."""
-        return SAMPLED * max(self.samples, self.sample_bytes)
+        return SAMPLED * max(self.samples, self.sample_bytes) + self.made_lists
 
     def windows(self, batches: int) -> int:
         """Return into how many windows so many batches fall at most."""

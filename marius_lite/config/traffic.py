@@ -48,14 +48,15 @@ def exact_traffic(
 ) -> Iterator[Traffic]:
     """Yield the most bytes that each epoch of a run moves whose neighbours are drawn among all nodes, of which few are in memory.
 
-    The first one reads the in-edge lists, for degrees or to keep them. Where they stay on disk, each one reads them in passes,
-    for batches that are sampled together. ``batches``: how many each window of an epoch has.
+    The first one reads the in-edge lists, for degrees, to keep them or to make others of them. Where lists stay on disk, each one
+    reads them in passes, for batches that are sampled together. ``batches``: how many each window of an epoch has.
     """
     for epoch in range(config.training.epochs):
         windows, over_lists = batches(epoch), 0
         if config.sampling.lists == "disk":
             over_lists = len(fanouts_of(config)) * sum(-(-each // how.together) for each in windows)
-        lists = (over_lists + (epoch == 0)) * sum(sizes.lists)
+        once = (epoch == 0) * (sum(sizes.lists) + how.made_lists)
+        lists = once + over_lists * (how.made_lists or sum(sizes.lists))
         if isinstance(how, Packing):
             read, written = _packed(how, sizes, partitions, windows)
         else:

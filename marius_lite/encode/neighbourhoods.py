@@ -6,6 +6,7 @@ import statistics
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.fanouts import Fanout, hop_fanouts
 from marius_lite.graph.inputs import lists_read
 from marius_lite.log import log
+from marius_lite.nn.allocator import give_back
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 from marius_lite.sampling.passes import AnyLists, ListsOnDisk, Request
 from marius_lite.types import Ids
@@ -56,6 +58,8 @@ class Neighbourhoods:
         if self._on_device:
             self._on_device.leave(base_rows.keys())
         self.lists.enter(base_rows)
+        if isinstance(self.lists, ListsOnDisk):
+            give_back()  # what was taken to make lists and to count degrees
         if self._on_device:
             self._pin(self._on_device)
         self.lists.prefetch(following)
@@ -143,11 +147,12 @@ class Neighbourhoods:
 
 
 def open_neighbourhoods(
-    accelerator: Accelerator | None, dataset: Dataset, config: Config, degrees: bool, device_room: int = 0
+    accelerator: Accelerator | None, dataset: Dataset, config: Config, degrees: bool, folder: Path, device_room: int = 0
 ) -> Neighbourhoods:
     """Open the dataset's in-edge lists and the samplers of an encoder. ``degrees``: whether it asks for true in-degrees.
 
-    ``device_room``: the bytes that are free on the device. Lists take at most half of them, because batches have no fixed size.
+    ``folder``: where temporary files may be. ``device_room``: the bytes that are free on the device. Lists take at most half of
+    them, because batches have no fixed size.
     """
     adjacency, weighted = lists_read(dataset, config), config.sampling.weighted
     assert adjacency is not None
@@ -157,7 +162,7 @@ def open_neighbourhoods(
         on_device = False
         say("on the CPU: the GPU's sampler is not chosen before it has run on a GPU")
     lists: AnyLists = (
-        ListsOnDisk(adjacency, degrees, weighted)
+        ListsOnDisk(adjacency, degrees, weighted, folder)
         if config.sampling.lists == "disk"
         else NeighbourLists(adjacency, degrees, weighted, own_pages=on_device)
     )

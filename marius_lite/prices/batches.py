@@ -1,4 +1,4 @@
-"""Time the batches of a run that is not made: its own samples, shapes, model and threads, over rows that are borrowed."""
+"""Time the batches of a run that is not made: its shapes, model and threads, over borrowed rows and in-edge lists."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.encode.open import represent
 from marius_lite.encode.representation import PreparedPlaces
+from marius_lite.graph.adjacency import Adjacency
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.features import Features
+from marius_lite.graph.inputs import lists_read
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.plans import plans_of
 from marius_lite.nn.products import products_in
 from marius_lite.pipeline.batches import run
+from marius_lite.prices.borrowed_lists import BorrowedLists
 from marius_lite.rows.host import HostGather, HostRows
 from marius_lite.rows.resident import RowBuffers, RowsByNode
-from marius_lite.sampling.neighbours import NeighbourSample
+from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 from marius_lite.tasks import task_of
 from marius_lite.tasks.link_prediction import SampledLinks
 from marius_lite.tasks.task import Setting
@@ -93,7 +96,10 @@ def batch_times(dataset: Dataset, config: Config, memory: MemoryPlan, model: Any
     task, stored = task_of(config), dataset.features
     assert stored is not None
     rows = BorrowedRows(stored, dataset.partitioning, int(config.training.threads))
-    representation = represent(rows, None, dataset, config, model.encoder, float(config.model.input_dropout))
+    adjacency, weighted, lists = lists_read(dataset, config), config.sampling.weighted, None
+    if isinstance(adjacency, Adjacency):  # else nodes have no neighbours
+        lists = NeighbourLists(BorrowedLists(adjacency, weighted), model.encoder.asks_for_degrees, weighted)
+    representation = represent(rows, None, dataset, config, model.encoder, folder, lists)
     learning = task.learning(Setting(dataset, config, memory, folder), rows, representation, model)
     work = Work(config, plans_of(dataset, config), learning, representation, dense_optimizer(config, model))
     with closing(work), products_in(config.training.precision):

@@ -188,4 +188,5 @@ def price_of_lists(data: Dataset, config: Config, packing: Packing, batches: int
     """Return the bytes of in-edge lists that an epoch reads: none where they are in memory."""
     if config.sampling.lists != "disk":
         return 0
-    return len(config.sampling.fanouts) * -(-batches // packing.together) * sum(sizes_of(config, data).lists)
+    lists = packing.made_lists or sum(sizes_of(config, data).lists)
+    return len(config.sampling.fanouts) * -(-batches // packing.together) * lists

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import marius_lite._native as _native
 from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype
 from marius_lite.graph.fanouts import Fanout
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.sampling.made_lists import MadeLists
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample, read_lists, true_degrees
 from marius_lite.types import Rows
 
@@ -31,15 +33,18 @@ Request = tuple[npt.NDArray[np.int64], int]
 class ListsOnDisk:
     """In-edge lists that stay on disk, but for two partitions' at a time. All nodes may be drawn, and a row is a node id.
 
-    ``degrees``, ``weighted``: see `NeighbourLists`. Degrees are kept in memory, 4 bytes a node.
+    ``degrees``, ``weighted``: see `NeighbourLists`. Degrees are kept in memory, 4 bytes a node. ``folder``: where a temporary
+    file may be of lists that have to be made, which takes longer than to read them: they are not made again for each pass.
     """
 
-    def __init__(self, adjacency: Adjacency, degrees: bool = False, weighted: bool = False):
+    def __init__(self, adjacency: Adjacency, degrees: bool = False, weighted: bool = False, folder: Path | None = None):
         p = adjacency.partitioning
         kind = _native.NeighbourSampler if source_dtype(p.nodes) == np.uint32 else _native.WideNeighbourSampler
         self._sampler: Any = kind(p.rows, p.nodes, everywhere=True)
         self._adjacency, self._weighted, self.with_degrees = adjacency, weighted, degrees
         self.weighs = adjacency.weighs
+        self._folder = folder if adjacency.merging_bytes(weighted) else None
+        self._made: MadeLists | None = None
         self._degrees: npt.NDArray[np.float32] | None = None
         self._foreseen: dict[int, NeighbourSample] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="adjacency")
@@ -54,9 +59,11 @@ class ListsOnDisk:
         return self._adjacency.partitioning
 
     def enter(self, base_rows: Mapping[int, int]) -> None:
-        """Count the in-degrees, where they are asked for and not known yet. Nothing stays resident."""
+        """Make lists and count the in-degrees, where that is asked for and not done yet. Nothing stays resident."""
+        if self._folder and self._made is None:
+            self._made = MadeLists(self._adjacency, self._weighted, self._folder)
         if self.with_degrees and self._degrees is None:
-            self._degrees = true_degrees(self._adjacency, self.partitioning)
+            self._degrees = true_degrees(self._made or self._adjacency, self.partitioning)
 
     def prefetch(self, partitions: Iterable[int]) -> None:
         """Do nothing: each pass reads ahead."""
@@ -86,6 +93,8 @@ class ListsOnDisk:
 
     def close(self) -> None:
         self._pool.shutdown()
+        if self._made:
+            self._made.close()
 
     def _read(self, partitions: Sequence[int]) -> Generator[tuple[int, PartitionLists], None, None]:
         """Yield partitions and their lists, in order. The next one's are read meanwhile."""
@@ -96,6 +105,8 @@ class ListsOnDisk:
             yield k, lists
 
     def _ask(self, k: int) -> Future[PartitionLists]:
+        if self._made:
+            return self._pool.submit(self._made.read, k)
         return self._pool.submit(read_lists, self._adjacency, k, self._weighted)
 
 

@@ -143,12 +143,13 @@ class KeptObjects:
         arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
         lengths = tuple(len(array) for array in arrays)
         places, size = _places(lengths)
-        data = np.zeros(size, np.uint8)
-        for at, array in zip(places, arrays):
-            data[at : at + len(array)] = array
-        self._file.write(data, self.size)
+        start, checksum = self.size, 0
+        for at, array, after in zip(places, arrays, [*places[1:], size]):
+            for part, place in ((array, at), (np.zeros(after - at - len(array), np.uint8), at + len(array))):
+                self._file.write(part, start + place)
+                checksum = crc32c(part, checksum)
         self.size += size
-        return Kept(pickled, lengths, self.size - size, size, crc32c(data))
+        return Kept(pickled, lengths, start, size, checksum)
 
     def read(self, kept: Kept) -> Any:
         """Return an object that was kept, with arrays of its own. Raises RunError."""

@@ -70,7 +70,7 @@ def build(
         buffers = open_buffers(dataset, config, memory.slots, table)
         rows = device_rows(accelerator, buffers, dataset, config, task.loads(dataset, config))
     freeze(run, config, dataset, rows, shared.optimizer if shared else optimizer)
-    representation = represent(rows, accelerator, dataset, config, model.encoder, float(config.model.input_dropout))
+    representation = represent(rows, accelerator, dataset, config, model.encoder, run.path)
     learning = task.learning(Setting(dataset, config, memory, run.path), rows, representation, model)
     work = Work(config, plans_of(dataset, config), learning, representation, shared or optimizer)
     return Parts(

@@ -9,23 +9,28 @@ partitions alone. exact K: neighbours anywhere, samples kept for K epochs. layer
 
 Prints a row for each seed, and a mean for each way. Seconds and bytes are an epoch's: the median of all but the first. Bytes are
 those that rows in packs read and wrote, temporary files included; the page cache may serve them: it is left as it is.
+
+``floor`` is the time that neither of two bounds lets an epoch go below: the seconds of the way before it that is called memory,
+and the bytes read at the rate at which the disk reads (measured at the start, past the page cache). ``times`` is seconds over it.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import tempfile
 from itertools import product
 from pathlib import Path
 
 from commands import result_of
+from disk_rate import rates
 from machine_facts import cpu_name
 
 from marius_lite.files import remove_tree
 from marius_lite.metrics import read
 
-COLUMNS = ("accuracy", "seconds", "gb_read", "gb_written", "peak_gb")
+COLUMNS = ("accuracy", "seconds", "gb_read", "gb_written", "peak_gb", "floor", "times")
 
 
 def settings(way: str, sets: list[str]) -> list[str]:
@@ -64,17 +69,24 @@ def main() -> None:
     parser.add_argument("--set", dest="sets", action="append", default=[])
     parser.add_argument("--work", type=Path, default=None, help="folder for the runs, which are removed afterwards")
     a = parser.parse_args()
-    print(f"{a.config.name}, {' '.join(a.sets)}, {cpu_name()}")
+    reads, writes = (rate / 1e9 for rate in rates(a.work or a.datasets[0]))
+    print(f"{a.config.name}, {' '.join(a.sets)}, {cpu_name()}; the disk reads {reads:.2f} and writes {writes:.2f} GB/s")
     print(f"| graph | way | seed | {' | '.join(COLUMNS)} |")
     print("|---" * (3 + len(COLUMNS)) + "|", flush=True)
     with tempfile.TemporaryDirectory(dir=a.work) as folder:
+        memory = {}  # seconds of an epoch with everything resident, by dataset and seed
         for dataset, way in product(a.datasets, a.ways.split(";")):
             rows = []
             for seed in a.seeds.split(","):
                 run = Path(folder) / "run"
-                rows.append(measured(dataset, a.config, [*settings(way, a.sets), f"training.seed={seed}"], run))
+                row = measured(dataset, a.config, [*settings(way, a.sets), f"training.seed={seed}"], run)
+                if way == "memory":
+                    memory[dataset, seed] = row["seconds"]
+                row["floor"] = max(memory.get((dataset, seed), 0.0), row["gb_read"] / reads)
+                row["times"] = row["seconds"] / (row["floor"] or math.nan)
+                rows.append(row)
                 remove_tree(run)
-                show(dataset, way, seed, rows[-1])
+                show(dataset, way, seed, row)
             if len(rows) > 1:
                 spread = statistics.stdev(row["accuracy"] for row in rows)
                 means = {name: statistics.mean(row[name] for row in rows) for name in COLUMNS}

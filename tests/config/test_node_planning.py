@@ -88,7 +88,7 @@ def test_fewer_batches_are_sampled_together_where_memory_is_short():
     (less, few), (_, many) = resolved(900), resolved(1200)
     assert (less.sampling.scope, less.sampling.lists) == ("exact", "disk")
     assert few.total <= 900 * MB
-    assert 1 <= few.packing.together < many.packing.together / 3
+    assert 1 <= few.packing.together < many.packing.together / 2
 
 
 def test_disk_is_planned_for_an_epoch_s_batches_at_most():

@@ -12,8 +12,8 @@ SEEDS = np.array([1, 20, 74])
 
 
 @pytest.fixture
-def neighbourhoods(surrounded):
-    made = open_neighbourhoods(None, Dataset.open(surrounded), load(sets=SETS), degrees=False)
+def neighbourhoods(surrounded, tmp_path):
+    made = open_neighbourhoods(None, Dataset.open(surrounded), load(sets=SETS), degrees=False, folder=tmp_path)
     yield made
     made.close()
 

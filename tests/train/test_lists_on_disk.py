@@ -48,6 +48,8 @@ def test_the_bits_are_those_of_a_run_in_memory(cli, printed, communities, tmp_pa
         ["model.encoder=gcn", "model.normalize_features=true", "model.dropout=0.3"],
         ["training.threads=2", "training.staleness=1"],
         ["sampling.refresh_epochs=2", "training.epochs=4"],
+        ["model.directions=both", "model.encoder=gcn"],
+        ["model.directions=out"],
     ],
     ids=" ".join,
 )
@@ -59,6 +61,20 @@ def test_other_samples_and_encoders(cli, communities, tmp_path, monkeypatch, set
     grow_together(monkeypatch, 5)
     disk = train(cli, dataset, tmp_path / "disk", *DISK, *settings)
     assert disk == train(cli, dataset, tmp_path / "all", *ALL, *settings)
+
+
+def test_turned_edges_are_read_as_planned(cli, printed, communities, tmp_path, monkeypatch):
+    """They are made once, from edges that take more bytes than lists."""
+    settings = ("training.epochs=3", "training.batch_size=10", "model.directions=both")
+    grow_together(monkeypatch, 5)
+    train(cli, communities, tmp_path / "run", *DISK, *settings)
+    plan = json.loads(printed("plan", communities, "--json", *options(*DISK, *settings)))
+    moved = lines(tmp_path / "run", "epoch")[-1]["machine"]["edges_moved"]
+    later = plan["later_epoch"]["edges_read"]
+    assert moved * 4 <= later < 2 * moved * 4  # neighbours, and where lists begin
+    assert plan["first_epoch"]["edges_read"] > later
+    untouched = json.loads(printed("plan", communities, "--json", *options(*DISK, *settings[:2])))
+    assert plan["disk"]["packs"] > untouched["disk"]["packs"]
 
 
 def test_a_run_goes_on_from_the_middle_of_batches_that_were_sampled_together(cli, communities, tmp_path, monkeypatch):
