@@ -18,7 +18,7 @@ from marius_lite.graph.first_hops import walked_rows
 from marius_lite.graph.graded import ranges_of_weights
 from marius_lite.graph.graph_sample import GraphSample, graph_sample
 from marius_lite.graph.linear_shares import HOPS, SURELY, Shares, Tried
-from marius_lite.graph.linear_test import LinearTest, clear, noise, shares_by_hops
+from marius_lite.graph.linear_test import SATURATED, LinearTest, clear, noise, shares_by_hops
 from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, degree_columns, whole_lists
 
 MOST_HOPS = 12
@@ -47,9 +47,11 @@ def tried(
     sample = graph_sample(dataset, directions, unit_of, memory)
     if sample is None or dataset.features is None:
         return None
-    test, count = sample.test, sample.test.asked
     kinds = sampled(dataset.features)
     rows, logs, codes = _best_rows(kinds, sample)
+    if sample.test.rare and sample.test.of(rows, sample.facing(directions[0]).means(rows)) >= SATURATED:
+        sample = replace(sample, test=sample.test.by_precision())
+    test, count = sample.test, sample.test.asked
     own = test.of(rows)
     by_ends = {ends: _shares(sample, rows, sample.facing(ends)) for ends in directions}
     alike = {ends: _shares(sample, rows, sample.alike(ends)) for ends in directions} if sample.unit else by_ends
@@ -63,7 +65,7 @@ def tried(
     chosen = most if clear(best[most], best[usual], count) else usual
     one_way, shares = best[usual] if chosen != usual else None, by_ends[chosen]
     found = Tried(own, shares.apart, shares.mixed, None, count, directions=chosen, one_way=one_way)
-    found = replace(found, several=test.several, rare=test.rare, counted=shares if counts else None)
+    found = replace(found, several=test.several, rare=test.rare, precise=test.precise, counted=shares if counts else None)
     found = replace(found, logs=logs, codes=codes)
     if sample.unit:
         found = replace(found, unweighted=max(own, alike[chosen].apart, *alike[chosen].mixed))

@@ -21,10 +21,11 @@ LEAST_RANKED = 100
 """Validation nodes of several classes below which their ranks say nothing."""
 
 
-def told(share: float, rare: bool, models: str = "linear models") -> str:
-    """Say what a share means that such ``models`` have. ``rare``: see `LinearTest`."""
+def told(share: float, rare: bool, models: str = "linear models", precise: bool = False) -> str:
+    """Say what a share means that such ``models`` have. ``rare``, ``precise``: see `LinearTest`."""
     if rare:
-        return f"{models} rank the classes of labelled nodes with a mean ROC AUC of {share:.3f}"
+        figure = "average precision" if precise else "ROC AUC"
+        return f"{models} rank the classes of labelled nodes with a mean {figure} of {share:.3f}"
     return f"{models} tell {share:.0%} of the labelled nodes right"
 
 
@@ -62,20 +63,20 @@ class Tried:
     ``own``: by a node's features alone. ``apart``: by these and, apart from them, the means of its neighbours of one and of two
     hops. ``mixed``: by the features after 1, 2, ... hops of GCN, at least HOPS. ``related``: as ``apart``, but with the
     neighbours of each relation apart from the others', and perhaps those at either end of edges; None where all are alike, or
-    there are too many relations. ``asked``: how many validation nodes were asked for.
-    ``unweighted``: the best of ``own``, ``apart`` and ``mixed`` where all edges count alike; None where they do in these too.
-    ``directions``: which neighbours these take, as `model.directions`: in, unless others are clearly better, by weights or where
-    all edges count alike. ``related_directions``: those of ``related``; ``related_bounds``: those of ranges of weights that are
-    apart too. ``one_way``: the best of ``own``, ``apart`` and ``mixed`` with in, where ``directions`` are others. ``several``:
-    whether some of these nodes have several classes. Almost all are then told one of them right, whatever the hops, so that
-    shares say little about how many of these are best. ``rare``: whether shares are ROC AUCs, see `LinearTest`. ``counted``: what
-    the number of a node's neighbours says beside these; None where that was not tried. ``placed``: what is said by rows that tell
-    where a node is, whatever its features; None where that was not tried. ``logs``: whether all this is said of logarithms of
-    columns with long tails, which are clearly better. ``codes``: of columns beside which a 0 or 1 for each is clearly better.
-    ``shrinkage``: that which is best for counts after two hops, see `LinearTest.shrinkage`; None for other features.
-    ``drawn``: shares by nodes and all their neighbours of one hop, and by these and some of them; None where that was not tried.
-    ``bent_apart``, ``bent_mixed``: ``apart`` and ``mixed`` of two hops, also with random units beside them. ``deeper``,
-    ``related_deeper``: as ``apart`` and ``related``, of 3, 4, ... hops; empty where that was not tried.
+    there are too many relations. ``asked``: how many validation nodes were asked for. ``unweighted``: the best of ``own``,
+    ``apart`` and ``mixed`` where all edges count alike; None where they do in these too. ``directions``: which neighbours these
+    take, as `model.directions`: in, unless others are clearly better, by weights or where all edges count alike.
+    ``related_directions``: those of ``related``; ``related_bounds``: those of ranges of weights that are apart too. ``one_way``:
+    the best of ``own``, ``apart`` and ``mixed`` with in, where ``directions`` are others. ``several``: whether some of these
+    nodes have several classes. Almost all are then told one of them right, whatever the hops, so that shares say little about how
+    many of these are best. ``rare``: whether shares are ROC AUCs, or, ``precise``, average precisions, see `LinearTest`.
+    ``counted``: what the number of a node's neighbours says beside these; None where that was not tried. ``placed``: what is said
+    by rows that tell where a node is, whatever its features; None where that was not tried. ``logs``: whether all this is said of
+    logarithms of columns with long tails, which are clearly better. ``codes``: of columns beside which a 0 or 1 for each is
+    clearly better. ``shrinkage``: that which is best for counts after two hops, see `LinearTest.shrinkage`; None for other
+    features. ``drawn``: shares by nodes and all their neighbours of one hop, and by these and some of them; None where that was
+    not tried. ``bent_apart``, ``bent_mixed``: ``apart`` and ``mixed`` of two hops, also with random units beside them.
+    ``deeper``, ``related_deeper``: as ``apart`` and ``related``, of 3, 4, ... hops; empty where that was not tried.
     """
 
     own: float
@@ -90,6 +91,7 @@ class Tried:
     one_way: float | None = None
     several: bool = False
     rare: bool = False
+    precise: bool = False
     counted: Shares | None = None
     placed: WalkedRows | None = None
     logs: bool = False
@@ -103,7 +105,7 @@ class Tried:
 
     def told(self, share: float) -> str:
         """Say what a share means."""
-        return told(share, self.rare)
+        return told(share, self.rare, precise=self.precise)
 
     def shown(self, share: float) -> str:
         """Return the share as messages have it beside another, of which `told` says what it means."""

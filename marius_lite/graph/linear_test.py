@@ -3,6 +3,7 @@ networks do."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import sqrt
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.node_columns import Labels
 from marius_lite.graph.whole_lists import WholeLists
-from marius_lite.ranks import roc_auc
+from marius_lite.ranks import average_precision, roc_auc
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -27,6 +28,10 @@ LEAST = 0.02
 """The least difference of two shares of right answers that means something, unless it is a FEWER of the wrong ones."""
 FEWER = 0.2
 """The share of the wrong answers that a better model must get right where few are wrong."""
+SCANNED, MOST_SCANNED_CLASSES = 8, 100
+"""So many times MOST_ROWS nodes are looked through for those of rare classes, where there are few classes."""
+STAYING = 0.92
+"""The share of the nodes that are looked at which are of a frequent class at least, so that the others are RARE."""
 MOST_RANKED = 100
 """Classes whose nodes are ranked, at most: more would take minutes."""
 RARE, RARER_OF_TWO = 0.9, 0.8
@@ -35,6 +40,8 @@ answers of any model that says little."""
 RANKED = 2
 """Right answers that say no more of a share than one node's rank among many says of a ROC AUC (Hanley, McNeil, 1982: the variance
 of a rank is A^2 (1 - A) / (1 + A), that of an answer A (1 - A))."""
+SATURATED = 0.95
+"""The ROC AUC from which on average precisions tell models apart."""
 HIDDEN = 512
 """Random units between columns and classes, see `LinearTest.of`."""
 CLIPPED = 5.0
@@ -53,13 +60,14 @@ class LinearTest:
     """Ridge regression on the classes of ``train``, asked for those of ``valid``. ``known``, ``asked``: their classes, as rows of
     0 and 1.
 
-    ``rare``: whether all classes but one are rare. Answers are judged by how they rank nodes, not by the share of right ones.
-    Where validation nodes are too few to tell models apart, training nodes are asked for too, by models that do not know them.
+    ``rare``: whether all classes but one are rare. Answers are judged by how they rank nodes, not by the share of right ones: by
+    ROC AUCs, or, ``precise``, by average precisions. Where validation nodes are too few to tell models apart, training nodes are
+    asked for too, by models that do not know them.
     """
 
     def __init__(self, train: Ints, valid: Ints, known: Floats, asked: Floats):
         self.train, self.valid, self._known, self._asked = train, valid, known, asked
-        self._given = known, asked
+        self._given, self.precise = (known, asked), False
         most = RARER_OF_TWO if known.shape[1] == 2 else RARE
         self.rare = not self.several and 1 > float(known.mean(0).max()) > most and 0 < self._of_rare() < len(asked)
         self._folds: list[tuple[slice | Ints, slice | Ints]] = [(slice(len(train)), slice(len(train), None))]
@@ -73,7 +81,15 @@ class LinearTest:
 
     def placed(self, nodes: Ints) -> LinearTest:
         """Return the same test for columns that have a row for each of ``nodes``, ascending, and not for each of the graph's."""
-        return LinearTest(np.searchsorted(nodes, self.train), np.searchsorted(nodes, self.valid), *self._given)
+        other = copy.copy(self)
+        other.train, other.valid = (np.searchsorted(nodes, each) for each in (self.train, self.valid))
+        return other
+
+    def by_precision(self) -> LinearTest:
+        """Return the same test, judged by average precisions: where ROC AUCs are near 1, they hardly tell models apart."""
+        other = copy.copy(self)
+        other.precise = True
+        return other
 
     @property
     def several(self) -> bool:
@@ -90,7 +106,7 @@ class LinearTest:
 
     def of(self, *parts: Floats, by_ranks: bool = False, hidden: bool = False) -> float:
         """Return the share of right answers by columns that stand side by side, or the mean ROC AUC: ``by_ranks``, and where
-        classes are rare.
+        classes are rare (or their mean average precision, see ``precise``).
 
         ``hidden``: with random units beside them, which tell thresholds and what several columns say together (extreme learning
         machines: Huang, Zhu, Siew, 2006).
@@ -118,7 +134,9 @@ class LinearTest:
         some = (self._asked.sum(0) > 0) & (self._asked.sum(0) < len(self._asked))
         if not some.any():
             return 0.5
-        return float(np.mean([_above(found[:, c], self._asked[:, c] > 0) for c in np.flatnonzero(some)[:MOST_RANKED]]))
+        judge, have = average_precision if self.precise else roc_auc, self._asked > 0
+        each = (judge(np.sort(found[have[:, c], c]), np.sort(found[~have[:, c], c])) for c in np.flatnonzero(some)[:MOST_RANKED])
+        return float(np.mean(list(each)))
 
 
 def _answers(rows: Floats, known: Floats, asked: Floats, hidden: bool) -> list[Floats]:
@@ -175,8 +193,8 @@ def linear_test(dataset: Dataset, most: int = MOST_ROWS) -> LinearTest | None:
         return None
     if min(counts.get(name, 0) for name in ("train", "valid")) < FEWEST:
         return None
-    train, valid = (_thinned(splits.nodes(name), most) for name in ("train", "valid"))
-    return LinearTest(train, valid, _classes(dataset, train), _classes(dataset, valid))
+    (train, known), (valid, asked) = (_looked_at(dataset, splits.nodes(name), most) for name in ("train", "valid"))
+    return LinearTest(train, valid, known, asked)
 
 
 def shares_by_hops(test: LinearTest, rows: Floats, kinds: Iterable[WholeLists], hops: int, hidden: bool = False) -> list[float]:
@@ -199,11 +217,6 @@ def shares_by_hops(test: LinearTest, rows: Floats, kinds: Iterable[WholeLists], 
     return shares
 
 
-def _above(scores: Floats, have: npt.NDArray[np.bool_]) -> float:
-    """Return the chance that a node that has a class is above one that has it not."""
-    return roc_auc(np.sort(scores[have]), np.sort(scores[~have]))
-
-
 def noise(share: float, other: float, asked: int) -> float:
     """Return the standard error of the difference of two shares of so many answers. It is small where hardly any are wrong."""
     return sqrt((share * (1 - share) + other * (1 - other)) / asked)
@@ -214,8 +227,23 @@ def clear(more: float, less: float, asked: int) -> bool:
     return more - less > max(noise(more, less, asked), min(LEAST, FEWER * (1 - less)))
 
 
+def _looked_at(dataset: Dataset, nodes: Ints, most: int) -> tuple[Ints, Floats]:
+    """Return ``most`` of the nodes at most, and their classes. Where all classes but one are rare, nodes of these come first, as
+    long as they stay rare: they are what ranks are told by."""
+    if len(nodes) > most and dataset.labels is not None and dataset.labels.classes <= MOST_SCANNED_CLASSES:
+        nodes = _thinned(nodes, most * SCANNED)
+        classes = _classes(dataset, nodes)
+        frequent = classes[:, classes.mean(0).argmax()] > 0
+        if frequent.mean() > STAYING:
+            rarer = _thinned(nodes[~frequent], round((1 - STAYING) * most))
+            nodes = np.sort(np.concatenate([rarer, _thinned(nodes[frequent], most - len(rarer))]))
+    nodes = _thinned(nodes, most)
+    return nodes, _classes(dataset, nodes)
+
+
 def _thinned(nodes: Ints, most: int) -> Ints:
-    return nodes[:: -(-len(nodes) // most)]
+    """Return ``most`` of the nodes, at even distances, or all of fewer."""
+    return nodes[np.arange(most) * len(nodes) // most] if len(nodes) > most else nodes
 
 
 def _classes(dataset: Dataset, nodes: Ints) -> Floats:

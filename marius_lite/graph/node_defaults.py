@@ -32,8 +32,6 @@ PATIENCE = 20
 epochs cost little."""
 SOME = [15, 10]
 """How many neighbours gcn takes of a node, and of these, in graphs of more than `presets.FEW_NODES`."""
-SHOWN = 10
-"""Columns that a line names at most."""
 NORMALIZE = "model.normalize_features"
 SHOWN_SO = ("dropout", "input_dropout", "normalize_features", "codes")
 """What of a model says how its input is shown, which leaves open of what kind it is."""
@@ -153,11 +151,12 @@ def by_rarity(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return the figure that compares checkpoints where all classes but one are rare: most answers are right in any case."""
     if not seen.rare or "metric" in section(over, "training"):
         return []
+    metric, said = ("average_precision", "a ROC AUC says") if seen.precise else ("roc_auc", "the share of right answers says")
     log.info(
-        "training.metric=roc_auc, because by far most nodes are of one class: the share of right answers says little; --set "
-        "loss.class_weights=balanced finds more nodes of the rarer classes, and takes more others for them"
+        f"training.metric={metric}, because by far most nodes are of one class: {said} little; "
+        "--set loss.class_weights=balanced finds more nodes of the rarer classes, and takes more others for them"
     )
-    return ["training.metric=roc_auc"]
+    return [f"training.metric={metric}"]
 
 
 def by_directions(over: Mapping[str, Any], seen: Tried) -> list[str]:

@@ -16,11 +16,13 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.linear_shares import Tried, shown, told
 from marius_lite.graph.linear_test import SHRINKAGES
-from marius_lite.graph.node_defaults import NORMALIZE, SHOWN, SHOWN_SO, memory_of, section
+from marius_lite.graph.node_defaults import NORMALIZE, SHOWN_SO, memory_of, section
 from marius_lite.graph.symmetry import directions
 from marius_lite.graph.weight_unit import unit_of
 from marius_lite.log import log
 
+SHOWN = 10
+"""Columns that a line names at most."""
 FIRST_ROWS = "linear models of first rows"
 FEW_NUMBERS = 4
 """Numbers of a learned row where rows say nothing beside how many neighbours nodes have."""
@@ -43,9 +45,10 @@ def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> li
     if "model.encoder=rgcn" in chosen and not seen.several and seen.counted.best_counted <= (seen.related or 0):
         return []
     found, ranked = seen.counted, seen.rare or seen.several
+    so = told(found.best_counted, ranked, precise=seen.precise)
     log.info(
-        f"model.degree_unit={found.neighbours:.3g}, because {told(found.best_counted, ranked)} where they see how many "
-        f"neighbours a node has, and {shown(seen.uncounted, ranked)} without; --set model.degree_unit=0 does not show it"
+        f"model.degree_unit={found.neighbours:.3g}, because {so} where they see how many neighbours a node has, and "
+        f"{shown(seen.uncounted, ranked)} without; --set model.degree_unit=0 does not show it"
     )
     return [f"model.degree_unit={found.neighbours:.3g}"]
 
