@@ -20,6 +20,7 @@ def made_up():
     for name in (
         "made_up",
         "made_up_counts",
+        "made_up_figures",
         "made_up_graphs",
         "made_up_large",
         "made_up_nodes",

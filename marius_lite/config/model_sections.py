@@ -145,6 +145,11 @@ class ModelSection(Section):
         "each column's mean and divide by its standard deviation, both of a sample of the nodes, as for measurements; logs: the "
         "same, of the logarithms of columns with a few numbers that are far larger than others, as amounts of money have",
     )
+    most_deviations: Annotated[float, Field(ge=0.0)] = Field(
+        30.0,
+        description="standard deviations at which the columns that normalize_features: columns and logs make are cut off: a "
+        "number thousands of them away would be all that an encoder learns of a node and of its neighbours. 0: they are not",
+    )
     codes: dict[NonNegativeInt, CodesOfColumn] = Field(
         {},
         description="columns of the features, from 0, whose whole numbers are codes of kinds, and their codes: {3: [0, 1, 2]}. "

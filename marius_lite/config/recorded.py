@@ -7,7 +7,7 @@ from typing import Any
 
 BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
     "training": {"scoring": "torch", "even_batches": False, "products": "onednn", "weight_power": 0.0},
-    "model": {"weight_unit": 0.0, "weight_bounds": [], "reversible_sums": "float32"},
+    "model": {"weight_unit": 0.0, "weight_bounds": [], "reversible_sums": "float32", "most_deviations": 0.0},
     "negatives": {"balance": False},
     "init": {"hops": 0, "by_turns": False},
     "evaluation": {"calibrated": False},

@@ -21,15 +21,16 @@ def normalization(dataset: Dataset, config: Config, device: torch.device | str =
     features, codes = features_read(dataset, config), config.model.codes
     if features is None:
         return as_they_are
-    normalize = _normalized(features, config.model.normalize_features, device)
+    normalize = _normalized(features, config, device)
     return CodeColumns(features.width, codes, normalize, device) if codes else normalize
 
 
-def _normalized(features: Features, asked: bool | str, device: torch.device | str) -> Normalize:
+def _normalized(features: Features, config: Config, device: torch.device | str) -> Normalize:
+    asked, most = config.model.normalize_features, config.model.most_deviations
     if asked == "columns":
         sample = sampled(features)
-        return StandardColumns(sample.means, sample.deviations, device)
+        return StandardColumns(sample.means, sample.deviations, most, device)
     if asked == "logs":
         sample = sampled(features, logs=True)
-        return LogColumns(sample.units, sample.means, sample.deviations, device)
+        return LogColumns(sample.units, sample.means, sample.deviations, most, device)
     return DividedRows(features.width) if asked else as_they_are

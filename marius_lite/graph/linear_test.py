@@ -61,8 +61,8 @@ class LinearTest:
     0 and 1.
 
     ``rare``: whether all classes but one are rare. Answers are judged by how they rank nodes, not by the share of right ones: by
-    ROC AUCs, or, ``precise``, by average precisions. Where validation nodes are too few to tell models apart, training nodes are
-    asked for too, by models that do not know them.
+    ROC AUCs, or, ``precise``, by average precisions of the rare ones. Where validation nodes are too few to tell models apart,
+    training nodes are asked for too, by models that do not know them.
     """
 
     def __init__(self, train: Ints, valid: Ints, known: Floats, asked: Floats):
@@ -98,8 +98,8 @@ class LinearTest:
 
     @property
     def asked(self) -> int:
-        """How many nodes are asked for; where classes are rare, RANKED times those not of the frequent one."""
-        return RANKED * self._of_rare() if self.rare else len(self._asked)
+        """How many nodes are asked for; where classes are rare, those not of the frequent one, RANKED times for ROC AUCs."""
+        return self._of_rare() * (1 if self.precise else RANKED) if self.rare else len(self._asked)
 
     def _of_rare(self) -> int:
         return int(len(self._asked) - self._asked[:, self._known.sum(0).argmax()].sum())
@@ -134,6 +134,8 @@ class LinearTest:
         some = (self._asked.sum(0) > 0) & (self._asked.sum(0) < len(self._asked))
         if not some.any():
             return 0.5
+        if self.precise:  # nearly all of the frequent class are above others, whatever is answered
+            some[self._known.sum(0).argmax()] = False
         judge, have = average_precision if self.precise else roc_auc, self._asked > 0
         each = (judge(np.sort(found[have[:, c], c]), np.sort(found[~have[:, c], c])) for c in np.flatnonzero(some)[:MOST_RANKED])
         return float(np.mean(list(each)))

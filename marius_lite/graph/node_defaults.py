@@ -33,7 +33,7 @@ epochs cost little."""
 SOME = [15, 10]
 """How many neighbours gcn takes of a node, and of these, in graphs of more than `presets.FEW_NODES`."""
 NORMALIZE = "model.normalize_features"
-SHOWN_SO = ("dropout", "input_dropout", "normalize_features", "codes")
+SHOWN_SO = ("dropout", "input_dropout", "normalize_features", "most_deviations", "codes")
 """What of a model says how its input is shown, which leaves open of what kind it is."""
 
 
@@ -114,7 +114,7 @@ def by_depth(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
     layers = presets.read("sage", None)["model"]["layers"] * (seen.depth - 1)
     log.info(
         f"model.layers={layers}, because {seen.told(max(seen.far))} by neighbours of {seen.depth} hops, each hop apart, and "
-        f"{seen.shown(seen.near)} without; --set model.layers={layers[:1]} takes two hops"
+        f"{seen.shown(seen.near)} without; --set model.layers={layers[:1]} takes two hops, and less time"
     )
     return [f"model.layers={layers}"]
 

@@ -32,29 +32,39 @@ class DividedRows:
 
 
 class StandardColumns:
-    """Subtracts ``mean`` (columns,) from the first numbers of each row and divides by ``deviation``, on the rows' ``device``."""
+    """Subtracts ``mean`` (columns,) from the first numbers of each row and divides by ``deviation``, on the rows' ``device``.
 
-    def __init__(self, mean: Floats, deviation: Floats, device: torch.device | str = "cpu"):
+    ``most``: the size at which what comes out is cut off; 0: it is not.
+    """
+
+    def __init__(self, mean: Floats, deviation: Floats, most: float = 0.0, device: torch.device | str = "cpu"):
         # On the device once: a captured graph of its work can copy nothing from the host's memory.
         self._mean, self._deviation = (torch.from_numpy(part).to(device) for part in (mean, deviation))
+        self._most = most
 
     def __call__(self, x: Tensor) -> Tensor:
-        return _beside((x[:, : len(self._mean)] - self._mean) / self._deviation, x)
+        return _beside(self._standardised(x[:, : len(self._mean)] - self._mean), x)
+
+    def _standardised(self, centred: Tensor) -> Tensor:
+        """Divide what has mean 0 by the deviations, in place, and cut it off."""
+        centred /= self._deviation
+        return centred.clamp_(-self._most, self._most) if self._most else centred
 
 
-class LogColumns:
+class LogColumns(StandardColumns):
     """Takes sign(x) log(1 + |x| / unit) of the first numbers of each row whose column has a unit above 0, then does as
-    `StandardColumns`. ``units``, ``mean``, ``deviation``: (columns,)."""
+    `StandardColumns`. ``units``: (columns,)."""
 
-    def __init__(self, units: Floats, mean: Floats, deviation: Floats, device: torch.device | str = "cpu"):
-        self._units, self._mean, self._deviation = (torch.from_numpy(part).to(device) for part in (units, mean, deviation))
+    def __init__(self, units: Floats, mean: Floats, deviation: Floats, most: float = 0.0, device: torch.device | str = "cpu"):
+        super().__init__(mean, deviation, most, device)
+        self._units = torch.from_numpy(units).to(device)
         self._logs = torch.where(self._units > 0, self._units, 1).log()
 
     def __call__(self, x: Tensor) -> Tensor:
         features = x[:, : len(self._mean)]
         logs = (features.abs() + self._units).log_().sub_(self._logs).copysign_(features)
         out = torch.where(self._units > 0, logs, features)
-        return _beside(out.sub_(self._mean).div_(self._deviation), x)
+        return _beside(self._standardised(out.sub_(self._mean)), x)
 
 
 class CodeColumns:

@@ -27,6 +27,7 @@ import torch
 from made_up_classes import CLASSES
 from made_up_counts import counters
 from made_up_ends import ENDS
+from made_up_figures import classed_right, figure_of
 from made_up_graphs import LINKS as GRAPHS
 from made_up_graphs import Links
 from made_up_large import LARGE
@@ -281,22 +282,6 @@ def peer_nodes(graph: Nodes, kind: str, seed: int, epochs: int = 300) -> float:
     return best[1]
 
 
-def classed_right(out: torch.Tensor, y: torch.Tensor) -> float:
-    """Accuracy, or micro F1 where nodes may have several classes, or ROC AUC of a rare one."""
-    if y.ndim == 1 and rare(y):
-        odds = out[:, 1] - out[:, 0]
-        return float((odds[y == 1][:, None] > odds[y == 0]).float().mean())
-    if y.ndim == 1:
-        return float((out.argmax(1) == y).float().mean())
-    said, truth = out > 0, y > 0
-    return float(2 * (said & truth).sum() / (said.sum() + truth.sum()))
-
-
-def rare(y: Any) -> bool:
-    """Whether there are two classes, and four of five nodes that have one are of the first."""
-    return int(y.max()) == 1 and float((y == 1).sum()) < 0.2 * float((y >= 0).sum())
-
-
 def rows_of(name: str, seed: int, recipes: list[str], peers: bool, folder: Path) -> dict[str, str]:
     """The test figure of each recipe and peer on one graph, with the epochs of ours."""
     link = name in LINKS
@@ -314,7 +299,7 @@ def rows_of(name: str, seed: int, recipes: list[str], peers: bool, folder: Path)
         except RuntimeError as error:
             result[recipe] = f"{error}"
             continue
-        kind = "mrr" if link else "micro_f1" if graph.y.ndim == 2 else "roc_auc" if rare(graph.y) else "accuracy"
+        kind = "mrr" if link else figure_of(graph.y)
         main = figures[kind] if link else 100 * figures[kind]
         result[recipe] = f"{main:.4f} ({figures['epochs']})" if link else f"{main:.1f} ({figures['epochs']})"
     return result

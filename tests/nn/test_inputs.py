@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from marius_lite.nn.inputs import CodeColumns, DividedRows, StandardColumns, as_they_are
+from marius_lite.nn.inputs import CodeColumns, DividedRows, LogColumns, StandardColumns, as_they_are
 
 
 def test_features_alone_are_scaled():
@@ -24,6 +24,16 @@ def test_columns_are_standardised():
     found[:, 2].sum().backward()
     assert x.grad.tolist() == [[0, 0, 1], [0, 0, 1]]
     assert scaled(x.detach()[:, :2]).tolist() == [[-1, -1], [1, 1]]
+
+
+def test_what_is_far_from_the_others_is_cut_off():
+    ones, rows = np.ones(2, np.float32), torch.tensor([[1e9, -3.0, 5e9], [-1e9, 31.0, -3.0]], requires_grad=True)
+    for kind in (StandardColumns(ones, ones, 30.0), LogColumns(0 * ones, ones, ones, 30.0)):
+        found = kind(rows)
+        assert found.tolist() == [[30, -4, 5e9], [-30, 30, -3]]
+        found[:, 2].sum().backward()
+    uncut = LogColumns(np.array([1, 0], np.float32), 0 * ones, ones)(rows.detach())
+    torch.testing.assert_close(uncut[0], torch.tensor([np.log(1e9 + 1), -3.0, 5e9], dtype=torch.float32))
 
 
 def test_codes_stand_behind_features_and_before_learned_rows():
