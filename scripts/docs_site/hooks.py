@@ -21,7 +21,8 @@ from mkdocs.structure.files import File, Files  # noqa: E402
 SECTIONS = {
     "Start": ["index.md", "install.md", "tutorial.md"],
     "Tasks": ["tasks/*", "pyg.md", "notebooks/*"],
-    "Understand": ["concepts.md", "design.md", "comparison.md", "extend.md", "performance.md", "gpu-choices.md", "gpu_check/*"],
+    "Understand": ["concepts.md", "design.md", "comparison.md", "extend.md", "gpu-choices.md"],
+    "Measurements": ["performance.md", "performance/*", "gpu_check/*"],
     "Reference": ["*"],
 }
 """The pages of each section, or patterns of them. A page belongs to the first that names it: a new one needs no line here."""

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/tasks").glob("*.md"))]
+PAGES = ROOT / "docs"
+DOCS = [ROOT / "README.md", *sorted(path for part in ("", "tasks", "performance") for path in (PAGES / part).glob("*.md"))]
 PACKAGE = ROOT / "marius_lite"
-WITHIN = [ROOT, ROOT / "docs", PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir())]
+WITHIN = [ROOT, PAGES, PAGES / "performance", PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir())]
 OF_USERS = {"Class", "Data", "HeteroData", "MatrixMarket"}
 """Names in capitals that are others': of a user's module, of torch_geometric, of a format."""
 FILES = {"json", "jsonl", "parquet", "py", "yaml"}
