@@ -232,7 +232,8 @@ def clear(more: float, less: float, asked: int) -> bool:
 def _looked_at(dataset: Dataset, nodes: Ints, most: int) -> tuple[Ints, Floats]:
     """Return ``most`` of the nodes at most, and their classes. Where all classes but one are rare, nodes of these come first, as
     long as they stay rare: they are what ranks are told by."""
-    if len(nodes) > most and dataset.labels is not None and dataset.labels.classes <= MOST_SCANNED_CLASSES:
+    labels = dataset.labels
+    if len(nodes) > most and isinstance(labels, Labels) and labels.classes <= MOST_SCANNED_CLASSES:
         nodes = _thinned(nodes, most * SCANNED)
         classes = _classes(dataset, nodes)
         frequent = classes[:, classes.mean(0).argmax()] > 0
