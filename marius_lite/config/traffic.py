@@ -52,17 +52,24 @@ def exact_traffic(
     reads them in passes, for batches that are sampled together. ``batches``: how many each window of an epoch has.
     """
     for epoch in range(config.training.epochs):
-        windows, over_lists = batches(epoch), 0
-        if config.sampling.lists == "disk":
-            over_lists = len(fanouts_of(config)) * sum(-(-each // how.together) for each in windows)
+        windows = batches(epoch)
         once = (epoch == 0) * (sum(sizes.lists) + how.made_lists)
-        lists = once + over_lists * (how.made_lists or sum(sizes.lists))
+        lists = once + bytes_of_passes(config, how, sizes, windows)
         if isinstance(how, Packing):
             read, written = _packed(how, sizes, partitions, windows)
         else:
             flushes = checkpoint_due(config, epoch) + evaluation_due(config, epoch)
             read, written = _pooled(how, sizes, partitions, windows, flushes)
         yield Traffic(read, written, sizes.edges_of(epoch) + lists, 0)
+
+
+def bytes_of_passes(config: Config, how: Packing | Pooling, sizes: MovedSizes, windows: Sequence[int]) -> int:
+    """Return the bytes of in-edge lists that an epoch reads whose ``windows`` have so many batches: none where they are in
+    memory."""
+    if config.sampling.lists != "disk":
+        return 0
+    passes = len(fanouts_of(config)) * sum(-(-each // how.together) for each in windows)
+    return passes * (how.made_lists or sum(sizes.lists))
 
 
 def _packed(packing: Packing, sizes: MovedSizes, partitions: int, windows: Sequence[int]) -> tuple[int, int]:

@@ -233,15 +233,16 @@ def _looked_at(dataset: Dataset, nodes: Ints, most: int) -> tuple[Ints, Floats]:
     """Return ``most`` of the nodes at most, and their classes. Where all classes but one are rare, nodes of these come first, as
     long as they stay rare: they are what ranks are told by."""
     labels = dataset.labels
-    if len(nodes) > most and isinstance(labels, Labels) and labels.classes <= MOST_SCANNED_CLASSES:
-        nodes = _thinned(nodes, most * SCANNED)
-        classes = _classes(dataset, nodes)
+    scans = isinstance(labels, Labels) and labels.classes <= MOST_SCANNED_CLASSES
+    nodes = _thinned(nodes, most * SCANNED if scans else most)
+    classes = _classes(dataset, nodes)
+    kept = _thinned(np.arange(len(nodes)), most)
+    if len(kept) < len(nodes):
         frequent = classes[:, classes.mean(0).argmax()] > 0
         if frequent.mean() > STAYING:
-            rarer = _thinned(nodes[~frequent], round((1 - STAYING) * most))
-            nodes = np.sort(np.concatenate([rarer, _thinned(nodes[frequent], most - len(rarer))]))
-    nodes = _thinned(nodes, most)
-    return nodes, _classes(dataset, nodes)
+            rarer = _thinned(np.flatnonzero(~frequent), round((1 - STAYING) * most))
+            kept = np.sort(np.concatenate([rarer, _thinned(np.flatnonzero(frequent), most - len(rarer))]))
+    return nodes[kept], classes[kept]
 
 
 def _thinned(nodes: Ints, most: int) -> Ints:

@@ -25,6 +25,7 @@ from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import EDGE_BYTES, NODE_BYTES, Packing
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
+from marius_lite.config.traffic import bytes_of_passes
 from marius_lite.errors import UserError
 from marius_lite.estimate import plan_run, sizes_of, windows_of_epoch
 from marius_lite.graph.dataset import Dataset
@@ -131,7 +132,7 @@ def _price(data: Dataset, given: Config, way: str, rates: DiskRates | None, fold
         moved = price.read / rates.read
         return replace(price, seconds=_in_turn(batches * times.both, moved, plan["steps"] if settings.storage.prefetch else 1))
     packed = packed_batches(memory.packing, times, windows, data.manifest.nodes)
-    lists = price_of_lists(data, settings, memory.packing, batches)
+    lists = bytes_of_passes(settings, memory.packing, sizes_of(settings, data), windows)
     read = packed.read + lists
     return replace(price, read=read, seconds=packed.seconds(rates, times, batches) + lists / rates.read)
 
@@ -182,11 +183,3 @@ def packed_batches(packing: Packing, times: BatchTimes, windows: Sequence[int], 
     passes = [max(1, ceil(each * (of_rows + of_samples) / (packing.window_rows * packing.row_bytes))) for each in windows]
     batches = sum(windows)
     return PackedBatches(batches * of_rows, batches * of_samples, sum(passes), nodes * packing.row_bytes)
-
-
-def price_of_lists(data: Dataset, config: Config, packing: Packing, batches: int) -> int:
-    """Return the bytes of in-edge lists that an epoch reads: none where they are in memory."""
-    if config.sampling.lists != "disk":
-        return 0
-    lists = packing.made_lists or sum(sizes_of(config, data).lists)
-    return len(config.sampling.fanouts) * -(-batches // packing.together) * lists

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from marius_lite.ranks import average_precision, roc_auc
+
 RARE, VERY_RARE = 0.2, 0.02
 """Shares of one of two classes below which ROC AUCs are compared, and average precisions: of very rare ones AUCs are near 1."""
 
@@ -26,8 +28,5 @@ def classed_right(out: torch.Tensor, y: torch.Tensor) -> float:
         return float(2 * (said & truth).sum() / (said.sum() + truth.sum()))
     if figure == "accuracy":
         return float((out.argmax(1) == y).float().mean())
-    odds = out[:, 1] - out[:, 0]
-    if figure == "roc_auc":
-        return float((odds[y == 1][:, None] > odds[y == 0]).float().mean())
-    have = y[odds.argsort(descending=True)] == 1
-    return float((have.cumsum(0) / torch.arange(1, len(have) + 1))[have].mean())
+    odds, judge = out[:, 1] - out[:, 0], roc_auc if figure == "roc_auc" else average_precision
+    return judge(*(odds[y == each].sort().values.numpy() for each in (1, 0)))
