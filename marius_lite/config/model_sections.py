@@ -83,10 +83,12 @@ class ModelSection(Section):
         "embeddings. Without an encoder: embeddings",
     )
     heads: PositiveInt = Field(1, description="attention heads of each layer but the last (gat)")
-    gcn_norm: Literal["symmetric", "row"] = Field(
+    gcn_norm: Literal["symmetric", "row", "mean"] = Field(
         "symmetric",
-        description="how gcn weighs neighbours. symmetric: by the roots of both ends' degrees in the whole graph. row: the mean "
-        "of a node and the neighbours that its layer sees, as in Cluster-GCN",
+        description="how gcn, sgc and sign weigh neighbours. symmetric: by the roots of both ends' degrees in the whole graph, "
+        "beside the node itself. row (gcn): the mean of a node and the neighbours that its layer sees, as in Cluster-GCN. mean "
+        "(sgc, sign): the mean of the neighbours without the node: after some hops rows are those of nodes so many edges away, "
+        "which sign sees apart from nearer ones",
     )
     diagonal: NonNegativeFloat = Field(
         0.0, description="how many times more gcn adds a node's own weighted row: Cluster-GCN's diagonal enhancement lambda"

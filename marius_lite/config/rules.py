@@ -5,7 +5,7 @@ from __future__ import annotations
 from marius_lite.config import clusters, edge_dropout, edge_weights, lanes, layerwise, reversible, weight_power
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import uniform
-from marius_lite.config.model_sections import LossSection, ModelSection
+from marius_lite.config.model_sections import PROPAGATING, LossSection, ModelSection
 from marius_lite.config.planning import Rules, planning_of
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -57,10 +57,15 @@ def _rules(config: Config) -> Rules:
         ),
         *(
             (
-                getattr(model, key) != getattr(ModelSection(), key) and model.encoder != "gcn",
-                f"`model.{key}` is {getattr(model, key)}, but `model.encoder` is {model.encoder}: only gcn has it, remove it",
+                getattr(model, key) == value and model.encoder not in encoders,
+                f"`model.{key}` is {value}, but `model.encoder` is {model.encoder}: only {' and '.join(encoders)} "
+                f"{'has' if len(encoders) == 1 else 'have'} it, remove it",
             )
-            for key in ("gcn_norm", "diagonal")
+            for key, value, encoders in (
+                ("gcn_norm", "row", ("gcn",)),
+                ("gcn_norm", "mean", PROPAGATING),
+                ("diagonal", model.diagonal or None, ("gcn",)),
+            )
         ),
         (
             model.degree_unit > 0

@@ -283,7 +283,9 @@ class Config(Section):
     @property
     def asks_for_degrees(self) -> bool:
         """Whether the encoder may ask how many neighbours nodes have in the whole graph."""
-        return self.model.encoder == "gcn" or self.model.degree_unit > 0 or self.propagates or ":" in self.model.encoder
+        model = self.model
+        sums = model.encoder == "gcn" or (self.propagates and model.gcn_norm == "symmetric")
+        return sums or model.degree_unit > 0 or ":" in model.encoder
 
     @property
     def propagates(self) -> bool:

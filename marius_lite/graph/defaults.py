@@ -19,17 +19,15 @@ from marius_lite.graph.link_steps import link_steps
 from marius_lite.graph.node_defaults import (
     UPDATES,
     all_neighbours,
-    by_depth,
     by_directions,
     by_rarity,
     by_relation,
     by_weight,
-    may_take_more_hops,
     memory_of,
-    more_hops,
     node_settings,
     some_neighbours,
 )
+from marius_lite.graph.node_depth import by_depth, may_take_more_hops, more_hops
 from marius_lite.graph.node_inputs import (
     by_codes,
     by_counts,
@@ -92,7 +90,7 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
     if seen is not None:
         if not hops:
             hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
-            hops += by_depth(str(file), over, seen)
+            hops += by_depth(dataset, str(file), over, seen, hops)
             hops += [] if "model.encoder=rgcn" in hops else by_weight(over, seen)
             hops += by_degree(over, seen, hops)
         hops += [*by_rarity(over, seen), *by_codes(over, seen, hops), *by_counts(str(file), over, seen, hops)]

@@ -27,9 +27,6 @@ UPDATES = {"gcn": 500, "sage": 1000}
 stop it before. The rate of sage is a third of that of gcn."""
 FEW_OF_CLASS = 20
 """Training nodes of a class below which sage is often far behind gcn."""
-PATIENCE = 20
-"""Evaluations without a better one after which sgc stops: rows shrink with each hop, so that it learns slowly at first, and its
-epochs cost little."""
 SOME = [15, 10]
 """How many neighbours gcn takes of a node, and of these, in graphs of more than `presets.FEW_NODES`."""
 NORMALIZE = "model.normalize_features"
@@ -69,54 +66,6 @@ def _say_few(dataset: Dataset, name: str) -> None:
             f"{trained:,} training nodes of {classes:,} classes are few for {presets.PREFIX}sage: where linked nodes are often "
             f"of one class, {presets.PREFIX}gcn is usually better"
         )
-
-
-def may_take_more_hops(over: Mapping[str, Any], seen: Tried) -> bool:
-    """Return whether more than two hops are clearly better, and what is given fits them."""
-    model = section(over, "model")
-    own = {*SHOWN_SO, "directions", "degree_unit"}.issuperset(model) and not model.get("degree_unit")
-    own = own and "method" not in section(over, "training")
-    fits = own and "sampling" not in over and "scale" not in over and not seen.several
-    return fits and seen.hops > 2 and not seen.better_counted
-
-
-def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
-    """Return settings for more than two hops, where linear models are clearly better with them. Hops have no weights then (SGC).
-
-    There is no dropout: it would hide what is small in sums over many neighbours for hundreds of epochs. Columns of counts are
-    standardised, as linear models see them: divided by their row's sum and summed over many neighbours, they are so small that
-    nothing is learned for as long. Nothing is returned where what is given might not fit them, and where nodes have several
-    classes (see `Tried.several`).
-    """
-    if file != presets.PREFIX + "gcn" or not may_take_more_hops(over, seen):
-        return []
-    far, near = seen.mixed[seen.hops - 1], seen.mixed[1]
-    dropout = [] if "dropout" in section(over, "model") else ["model.dropout=0"]
-    sums = (
-        "normalize_features" not in section(over, "model") and dataset.features is not None and sampled(dataset.features).counts
-    )
-    columns = [f"{NORMALIZE}=columns"] if sums else []
-    settings = ["model.encoder=sgc", f"model.hops={seen.hops}", "training.method=layerwise", *dropout, *columns]
-    log.info(
-        f"{', '.join(settings)}, because {seen.told(far)} after {seen.hops} hops, and {seen.shown(near)} after two; "
-        "--set model.encoder=gcn takes GCN of two hops"
-    )
-    patience = [] if "early_stopping" in section(over, "training") else [f"training.early_stopping={PATIENCE}"]
-    return [*settings, *patience]
-
-
-def by_depth(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
-    """Return layers for more than two hops, where linear models are clearly better that see more, each hop apart."""
-    given = {*SHOWN_SO, "directions", "degree_unit", "weight_unit"}.issuperset(section(over, "model"))
-    other = "fanouts" in section(over, "sampling") or "method" in section(over, "training")
-    if file != presets.PREFIX + "sage" or seen.depth == 2 or not given or other:
-        return []
-    layers = presets.read("sage", None)["model"]["layers"] * (seen.depth - 1)
-    log.info(
-        f"model.layers={layers}, because {seen.told(max(seen.far))} by neighbours of {seen.depth} hops, each hop apart, and "
-        f"{seen.shown(seen.near)} without; --set model.layers={layers[:1]} takes two hops, and less time"
-    )
-    return [f"model.layers={layers}"]
 
 
 def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:

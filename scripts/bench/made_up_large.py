@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from made_up_graphs import drawn, in_group
 from made_up_nodes import Nodes, classed
-from made_up_profiles import profiles
+from made_up_profiles import profiles, stages
 
 NODES = 120_000
 
@@ -54,5 +54,7 @@ LARGE: dict[str, Callable[[int], Nodes]] = {
     "large-any-class": lambda seed: classed(seed, nodes=NODES, signal=2.0, same=0.0),
     "large-profiles": lambda seed: profiles(seed, NODES),
     "large-bare": bare,
+    "large-other-class": lambda seed: classed(seed, nodes=NODES, signal=2.0, step=1),
+    "large-stages": lambda seed: stages(seed, NODES),
     "payments": payments,
 }

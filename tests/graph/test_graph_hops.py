@@ -7,14 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from marius_lite.config import presets
 from marius_lite.graph import hops as module
-from marius_lite.graph import linear_test, node_defaults, whole_lists
+from marius_lite.graph import linear_test, node_defaults, node_depth, whole_lists
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.hops import tried
 from marius_lite.graph.linear_shares import Shares, Tried
-from marius_lite.graph.node_defaults import more_hops
+from marius_lite.graph.node_depth import more_hops
 from marius_lite.graph.weight_unit import unit_of, with_unit
 
 NODES, CLASSES = 800, 4
@@ -259,7 +260,8 @@ def test_where_classes_are_rare_ranks_decide_what_is_chosen(cli, tmp_path, caplo
 def test_columns_of_counts_are_standardised_where_sums_are_over_many_hops(made, monkeypatch):
     dataset = made(0.3, [0])
     assert config_for(dataset, None).model.normalize_features is False
-    monkeypatch.setattr(node_defaults, "sampled", lambda features: replace(sampled(features), negative=False, zeros=1.0))
+    for each in (node_defaults, node_depth):
+        monkeypatch.setattr(each, "sampled", lambda features: replace(sampled(features), negative=False, zeros=1.0))
     config = config_for(dataset, None)
     assert (config.model.encoder, config.model.normalize_features) == ("sgc", "columns")
     given = config_for(dataset, None, ["model.normalize_features=true"])
@@ -283,7 +285,7 @@ def test_numbers_of_neighbours_are_shown_where_they_tell_the_class(cli, tmp_path
     assert config_for(Dataset.open(tmp_path / "d"), None, ["training.method=cluster"]).model.degree_unit == 0
 
 
-def test_layers_are_as_many_as_the_hops_that_tell_classes(cli, tmp_path, caplog):
+def test_layers_are_as_many_as_the_hops_that_tell_classes(cli, tmp_path, caplog, monkeypatch):
     """The class is whether the mean of a number three links away is above its median."""
     rng, nodes = np.random.default_rng(0), 1200
     x, source, target = rng.normal(size=(nodes, 4)), rng.integers(nodes, size=3 * nodes), np.repeat(np.arange(nodes), 3)
@@ -304,6 +306,12 @@ def test_layers_are_as_many_as_the_hops_that_tell_classes(cli, tmp_path, caplog)
     assert "right by neighbours of 3 hops, each hop apart" in caplog.text
     for given in ("model.layers=[128]", "sampling.fanouts=[5,5]"):
         assert len(config_for(dataset, None, [given]).model.layers) == 1
+    monkeypatch.setattr(presets, "FEW_NODES", nodes - 1)
+    model = config_for(dataset, None).model
+    assert (model.encoder, model.hops, model.gcn_norm, model.norm) == ("sign", 3, "mean", "batch")
+    assert config_for(dataset, None, ["model.directions=in"]).model.encoder == "sign"
+    for given in ("sampling.scope=resident", "scale.ranks=1", "model.degree_unit=0"):
+        assert len(config_for(dataset, None, [given]).model.layers) == 2
     assert replace(seen, deeper=(seen.near, seen.near)).depth == 2
     assert replace(seen, deeper=()).depth == 2
 

@@ -16,7 +16,7 @@ SETTINGS = [
     "checkpoint.keep=60",
 ]
 SGC = ["model.encoder=sgc", "model.hops=2", "model.layers=[]"]
-SIGN = ["model.encoder=sign", "model.hops=3", "model.layers=[16]"]
+SIGN = ["model.encoder=sign", "model.hops=3", "model.layers=[16]", "model.gcn_norm=mean", "model.norm=batch"]
 FEW, ALL = "storage.capacity=2", "storage.capacity=8"
 
 

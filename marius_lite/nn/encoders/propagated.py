@@ -1,7 +1,8 @@
 """Encoders whose hops have no weights: SGC (Wu et al., ICML 2019) and SIGN (Frasca et al., 2020).
 
-A is GCN's normalised matrix of the whole graph, with each node's own row. SGC makes scores of A^k X, SIGN of X, AX ... A^k X side
-by side. So hops are computed once, before anything is learned, and what is learned sees single rows.
+A is GCN's normalised matrix of the whole graph, with each node's own row, or, with ``gcn_norm`` mean, that of the mean of a
+node's neighbours. SGC makes scores of A^k X, SIGN of X, AX ... A^k X side by side. So hops are computed once, before anything is
+learned, and what is learned sees single rows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from marius_lite.nn.dropout import dropout
 from marius_lite.nn.encoders.base import Block, Layered, norm_of
 from marius_lite.nn.encoders.gcn import normalised, propagate
 from marius_lite.nn.encoders.one_layer import RowModel
+from marius_lite.nn.encoders.sage import means
 from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.products import linear, unrounded
 
@@ -27,10 +29,9 @@ class Propagated(Layered):
     The first of the head's maps has a part for each hop. ReLU and dropout follow each map but the last.
     """
 
-    degrees = asks_for_degrees = True
-
     def __init__(self, shape: EncoderShape, keeps: bool):
         super().__init__()
+        self.degrees = self.asks_for_degrees = shape.gcn_norm != "mean"
         self.in_width, self.hops, self.keeps, self.dropout = shape.in_width, shape.hops, keeps, shape.dropout
         first, *others = shape.widths
         parts = shape.hops + 1 if keeps else 1
@@ -45,6 +46,10 @@ class Propagated(Layered):
     def propagated_width(self, hops: int) -> int:
         """Return how many numbers a row has after so many hops."""
         return self.in_width * (hops + 1 if self.keeps else 1)
+
+    def hop(self, x: Tensor, block: Block) -> Tensor:
+        """Return what each target takes from its neighbours' last hop, (targets, in_width)."""
+        return propagate(x[:, : self.in_width].contiguous(), normalised(block) if self.degrees else means(block))
 
     def propagated(self, sums: Tensor, rows: Tensor) -> Tensor:
         """Return rows with one hop more, from the sums of what the last hop gave."""
@@ -62,8 +67,7 @@ class Propagated(Layered):
         return out
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        sums = propagate(x[:, : self.in_width].contiguous(), normalised(block))
-        return self.combined(layer, sums, x[: block.targets])
+        return self.combined(layer, self.hop(x, block), x[: block.targets])
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         hidden = sum(each.out_features for each in self.modules() if isinstance(each, torch.nn.Linear))
@@ -84,16 +88,13 @@ class Propagated(Layered):
 class Propagation(Layered):
     """The hops of ``model``, without its scores: a row has all that `Propagated.scores` takes."""
 
-    degrees = True
-
     def __init__(self, model: Propagated):
         super().__init__()
-        self.model, self.in_width = model, model.in_width
+        self.model, self.in_width, self.degrees = model, model.in_width, model.degrees
         self.widths = tuple(map(model.propagated_width, range(1, model.hops + 1)))
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        sums = propagate(x[:, : self.in_width].contiguous(), normalised(block))
-        return self.model.propagated(sums, x[: block.targets])
+        return self.model.propagated(self.model.hop(x, block), x[: block.targets])
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         return 4 * (2 * targets * self.widths[layer] + sources * self.in_width) + 24 * edges

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -38,9 +39,7 @@ class Sage(Encoder):
         return mapped_sum(x, self._neighbours(block), *self._map(conv), rectified)
 
     def _neighbours(self, block: Block) -> Neighbours:
-        if block.factors is None:
-            return Neighbours(block.indptr, block.indices, mean=True, beside=True)
-        return Neighbours(block.indptr, block.indices, _shares(block, block.factors), beside=True)
+        return replace(means(block), beside=True)
 
     def _map(self, conv: Any) -> tuple[Tensor, Tensor]:
         return torch.cat([conv.lin_l.weight, conv.lin_r.weight], 1), conv.lin_l.bias
@@ -52,6 +51,13 @@ class Sage(Encoder):
     def _joined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
         width = self.widths[layer]
         return sums + rows[:, width : 2 * width]
+
+
+def means(block: Block) -> Neighbours:
+    """Return the weights of the mean of each target's neighbours, by factors where edges have some."""
+    if block.factors is None:
+        return Neighbours(block.indptr, block.indices, mean=True)
+    return Neighbours(block.indptr, block.indices, _shares(block, block.factors))
 
 
 def _shares(block: Block, factors: Tensor) -> Tensor:

@@ -15,7 +15,8 @@ class EncoderShape:
     ``in_width``: numbers of a node in its input. ``widths``: numbers of a node after each layer; the last is that of the result.
     ``dropout``: share of the numbers that is set to zero between layers. ``norm``: "none", "layer" (of each row) or "batch".
     ``residual``: whether a layer's input is added to its result. ``heads``: attention heads, for gat. ``relations``: how many
-    relations edges have, for rgcn. ``gcn_norm``, ``diagonal``: how gcn weighs neighbours and the node's own row.
+    relations edges have, for rgcn. ``gcn_norm``, ``diagonal``: how gcn weighs neighbours and the node's own row;
+    sgc and sign have the first, too.
     ``groups``: of reversible couplings; 0: none. ``sums``: what these are summed in, unless rows are wider. ``hops``: of an
     encoder whose hops have no weights. ``degree_unit``: above 0, the number of neighbours beside which a node's own are seen.
     """
