@@ -164,7 +164,7 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
     rows = -(-batch // chunks)
     if config.negatives.count == "all":
         rows = min(2 * batch, max(TILE_QUERIES, CPU_TILE // count))  # a tile has queries of both sides
-    tile = 4 * rows * count * 4
+    tile = 4 * max(rows * count, batch * config.negatives.first_count if config.negatives.first_epochs else 0) * 4
     kept = relations * (2 if config.model.reciprocal else 1)
     if config.training.scoring != "torch":  # the processor decides how scores are computed, so each way must fit
         rounds = config.training.precision == "mixed"

@@ -11,6 +11,7 @@ from marius_lite.config.edge_dropout import edge_dropout
 from marius_lite.config.encoder_memory import encoder_device_bytes, encoder_graph_bytes, fanouts_of, resident, samples_on_device
 from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
+from marius_lite.config.first_negatives import first_epochs
 from marius_lite.config.inputs import first_hops, input_dropout, inputs_of
 from marius_lite.config.layerwise import as_trained, layer_epochs
 from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, graph_bytes, largest_batch, sent_bytes
@@ -137,7 +138,10 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
         },
         "init": {"hops": first_hops(config, facts)},
         "regularizer": {"weight": regularizer_weight(config, facts)},
-        "negatives": {"balance": config.task == "link_prediction" and balances(config)},
+        "negatives": {
+            "balance": config.task == "link_prediction" and balances(config),
+            "first_epochs": first_epochs(config, facts),
+        },
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}
     return config.model_copy(update=sections)

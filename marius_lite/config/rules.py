@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marius_lite.config import clusters, edge_dropout, edge_weights, lanes, layerwise, reversible, weight_power
+from marius_lite.config import clusters, edge_dropout, edge_weights, first_negatives, lanes, layerwise, reversible, weight_power
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import uniform
 from marius_lite.config.model_sections import PROPAGATING, LossSection, ModelSection
@@ -90,6 +90,7 @@ def _rules(config: Config) -> Rules:
         *lanes.rules(config),
         *reversible.rules(config),
         *edge_dropout.rules(config),
+        *first_negatives.rules(config),
         *edge_weights.rules(config),
         *weight_power.rules(config),
         (

@@ -42,9 +42,14 @@ def is_last(config: Config, epoch: int) -> bool:
 
 
 def evaluation_due(config: Config, epoch: int) -> bool:
-    """Return whether an evaluation follows an epoch. The last epoch always has one, unless there are none."""
-    every = int(config.evaluation.every_epochs)
-    return every > 0 and ((epoch + 1) % every == 0 or is_last(config, epoch))
+    """Return whether an evaluation follows an epoch. The last epoch always has one, unless there are none.
+
+    Of epochs that compare edges with few nodes the last has one alone: beside them evaluations are long.
+    """
+    every, first = int(config.evaluation.every_epochs), config.first_epochs
+    if every == 0:
+        return False
+    return epoch + 1 == first or (epoch >= first and (epoch + 1) % every == 0) or is_last(config, epoch)
 
 
 def ranking_due(config: Config, epoch: int) -> bool:

@@ -321,6 +321,12 @@ class Config(Section):
         return self.scale.ranks > 1 and self.task == "node_classification"
 
     @property
+    def first_epochs(self) -> int:
+        """How many epochs compare edges with `negatives.first_count` nodes; 0 before that is resolved."""
+        first = self.negatives.first_epochs
+        return 0 if first == "auto" else first
+
+    @property
     def lane_chunks(self) -> int:
         """Chunks of a lane's batch: its share of `negatives.chunks`, so that a chunk has as many edges as with one lane."""
         return max(1, self.negatives.chunks // self.scale.ranks)

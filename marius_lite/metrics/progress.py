@@ -18,10 +18,12 @@ class Progress:
     """Counts the items trained in all epochs, and shows a bar of them on standard error where `log.shows_bars`.
 
     ``items``: those of one epoch. ``unit``: what they are called. ``done``: how many were trained before, in all epochs.
+    ``first``: how many of the first epochs take which part of the time of the others.
     """
 
-    def __init__(self, items: int, unit: str, epochs: int, done: int):
+    def __init__(self, items: int, unit: str, epochs: int, done: int, first: tuple[int, float] = (0, 1.0)):
         self._epochs, self._total, self._before, self._done = epochs, items * epochs, done, done
+        self._lighter, self._share = first[0] * items, first[1]
         self._bar = bars()(
             total=self._total,
             initial=done,
@@ -52,8 +54,13 @@ class Progress:
         """
         if self._done == self._before:
             return UNKNOWN
-        each = (time.perf_counter() - self._start) / (self._done - self._before)
-        return tqdm.format_interval(each * max(self._total - self._done, 0))
+        each = (time.perf_counter() - self._start) / (self._weight(self._done) - self._weight(self._before))
+        return tqdm.format_interval(each * max(self._weight(self._total) - self._weight(self._done), 0))
+
+    def _weight(self, items: int) -> float:
+        """Return the time of the run's first ``items``, in those of later epochs."""
+        lighter = min(items, self._lighter)
+        return lighter * self._share + items - lighter
 
     def close(self) -> None:
         self._bar.close()

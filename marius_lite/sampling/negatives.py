@@ -136,3 +136,17 @@ class NegativeSampler:
         for side, nodes in enumerate((edges.dst, edges.src)):
             negatives[side, :, : self.from_batch] = nodes[generator.integers(len(nodes), size=(self.chunks, self.from_batch))]
         return negatives
+
+
+@dataclass(frozen=True, slots=True)
+class FewAtFirst:
+    """Draws by ``first`` in the first ``epochs``, and by ``later`` afterwards; also before where fewer nodes are resident than
+    ``first`` would draw, so that no batch has more rows than ``later`` gives it."""
+
+    epochs: int
+    first: NegativeSampler
+    later: Sampler
+
+    def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
+        few = edges.epoch < self.epochs and resident.nodes >= 2 * self.first.count
+        return (self.first if few else self.later).sample(edges, resident)

@@ -63,4 +63,5 @@ def long_epochs(dataset: Dataset, config: Config) -> list[str]:
     less = "a smaller `model.dim`, or fewer negatives, make it less"
     if config.negatives.count == "all":
         less = "`--config preset:kg` compares an edge with 2,000 nodes instead of all; a smaller `model.dim` makes it less too"
-    return [f"products take {found.told()}: {less}"]
+    after = f"after the first {config.first_epochs} epochs " if config.first_epochs else ""
+    return [f"{after}products take {found.told()}: {less}"]

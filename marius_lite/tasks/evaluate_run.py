@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite import files
+from marius_lite.checkpoint.find import LATEST, pointed
 from marius_lite.log import log
 from marius_lite.tasks import task_of
 from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
@@ -28,6 +29,11 @@ def evaluate_run(
     ``dataset``: where the run's dataset is, if it was moved. Raises UserError where there is no such checkpoint or dataset.
     """
     with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as opened:
+        latest = pointed(opened.run, LATEST)
+        if checkpoint is None and latest not in (None, opened.path.name):
+            log.info(
+                "checkpoint %s, the best by validation; the run has come to %s: --checkpoint latest", opened.path.name, latest
+            )
         result = task_of(opened.config).evaluate(opened, split, exclude_self)
         if not result.get("count", 1):
             log.warning(

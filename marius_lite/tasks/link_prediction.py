@@ -38,7 +38,7 @@ from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.meetings import PlannedMeetings
-from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
+from marius_lite.sampling.negatives import FewAtFirst, NegativeSampler, ResidentNodes, Sampler
 from marius_lite.sampling.replayed import ReplayedEdges
 from marius_lite.sampling.windows import Cut, Upcoming, Window, WindowEdges, WindowReader, batch_slices, to_rows, windows_of
 from marius_lite.seeds import seed_for
@@ -115,12 +115,18 @@ def edge_cut(config: Config) -> Cut:
 
 
 def make_sampler(config: Config) -> Sampler:
-    """Return what gives a batch its negatives: drawn ones, or every resident node."""
-    negatives, seed = config.negatives, config.training.seed
-    if negatives.count == "all":
-        return EveryResident(seed, negatives.mask_known, negatives.mask_self)
-    from_batch = drawn_by_degree(negatives.count, negatives.degree_fraction)
-    return NegativeSampler(negatives.count, config.lane_chunks, from_batch, seed, negatives.mask_known, negatives.mask_self)
+    """Return what gives a batch its negatives: drawn ones, or every resident node; in the first epochs perhaps fewer."""
+    negatives, seed, chunks = config.negatives, config.training.seed, config.lane_chunks
+    every = EveryResident(seed, negatives.mask_known, negatives.mask_self)
+
+    def drawn(count: int, chunks: int) -> NegativeSampler:
+        from_batch = drawn_by_degree(count, negatives.degree_fraction)
+        return NegativeSampler(count, chunks, from_batch, seed, negatives.mask_known, negatives.mask_self)
+
+    later = every if negatives.count == "all" else drawn(negatives.count, chunks)
+    if config.first_epochs == 0:
+        return later
+    return FewAtFirst(config.first_epochs, drawn(negatives.first_count, 1 if negatives.count == "all" else chunks), later)
 
 
 def trained_edges(setting: Setting) -> EdgeBuckets | KeptEdges | ReplayedEdges:

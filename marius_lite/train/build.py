@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.config.first_negatives import first_time
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device, open_accelerator
@@ -84,6 +85,7 @@ def build(
         model if isinstance(model, Regularized) else None,
         stage.first_epoch,
         stage.epochs,
+        (config.first_epochs, first_time(config, int(config.storage.capacity) * dataset.partitioning.rows)),
         shared,
     )
 

@@ -64,7 +64,9 @@ class Meter:
         self._sampled = parts.config.evaluation.max_edges
         self._finished = ""  # the epoch's line, which waits for its evaluation
         self._items = parts.work.items
-        self._progress = Progress(self._items, self._unit, self._epochs, state.cursor.epoch * self._items + state.edges)
+        self._progress = Progress(
+            self._items, self._unit, self._epochs, state.cursor.epoch * self._items + state.edges, parts.first
+        )
         self._last_line, self._quiet = time.perf_counter(), QUIET
         self._epoch_start = self._reading(state.edges)
         self._step_start = self._epoch_start

@@ -34,6 +34,8 @@ class Parts:
 
     ``first_epoch``: the epoch with which schedules of learning rates begin. ``epochs``: those of the whole run.
 
+    ``first``: how many of the first epochs take which part of the time of the others.
+
     ``shared``: the weights, where a run has several lanes, and these are the parts of ``lanes``.
     """
 
@@ -47,6 +49,7 @@ class Parts:
     regularized: Regularized | None = None
     first_epoch: int = 0
     epochs: int = 0
+    first: tuple[int, float] = (0, 1.0)
     shared: SharedWeights | None = None
     lanes: Sequence[int] = (0,)
 

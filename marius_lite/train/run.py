@@ -18,6 +18,7 @@ from marius_lite.checkpoint.dense import load_weights, optimizer_state, read_den
 from marius_lite.checkpoint.lines import missing_lines
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import State, read_state
+from marius_lite.config import first_negatives
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.config.unseen import unseen
@@ -216,7 +217,8 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         "" if config.training.threads == 1 else "s",
         "" if config.training.scoring == "torch" else f", scores by {config.training.scoring}",
     )
-    for line in [*([NOT_DETERMINISTIC] if config.adapts else []), *unused(data.manifest, config)]:
+    first = first_negatives.told(config, int(storage.capacity) * data.partitioning.rows)
+    for line in [*([NOT_DETERMINISTIC] if config.adapts else []), *first, *unused(data.manifest, config)]:
         log.info("%s", line)
     missed = unseen(config)
     if missed and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:

@@ -180,7 +180,7 @@ class Trainer:
             value,
             schedule.patience if schedule.name == "plateau" else 0,
             regularizer.decay < 1 and regularizer.is_on,
-            counts=not (schedule.patient_warmup and cursor.epoch <= schedule.warmup),
+            counts=cursor.epoch > max(schedule.warmup if schedule.patient_warmup else 0, config.first_epochs),
         )
         if self.state.best != before.best and self.writes:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)

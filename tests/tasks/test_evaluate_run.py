@@ -1,6 +1,8 @@
 """An evaluation's result is written beside the run, and is the same by whatever name its checkpoint goes."""
 
 import json
+import logging
+import shutil
 
 import pytest
 
@@ -26,6 +28,20 @@ def test_names_of_a_checkpoint_mean_the_same(run):
     assert evaluate_run(run, checkpoint="2.0.0") == named
     with pytest.raises(UserError, match=r"9\.0\.0"):
         evaluate_run(run, checkpoint="9.0.0")
+
+
+def test_it_is_said_that_a_later_checkpoint_than_the_best_is_there(link_run, tmp_path, caplog):
+    run = tmp_path / "run"
+    shutil.copytree(link_run, run, symlinks=True)
+    best = run / "checkpoints" / "best"
+    said = "checkpoint 1.0.0, the best by validation; the run has come to 2.0.0: --checkpoint latest"
+    for name, told in (("1.0.0", True), ("2.0.0", False)):
+        best.unlink()
+        best.symlink_to(name)
+        with caplog.at_level(logging.INFO, "marius_lite"):
+            assert evaluate_run(run)["checkpoint"] == name
+        assert (said in caplog.text) == told
+        caplog.clear()
 
 
 def test_the_figures_while_training_are_those_of_the_checkpoint(run):

@@ -49,7 +49,7 @@ PLATEAU = ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=1", "
     ("schedule", "storage"),
     [
         (COSINE, ["storage.ordering=in_memory"]),
-        (PLATEAU, ["storage.capacity=2"]),
+        (PLATEAU, ["storage.capacity=2", "negatives.first_epochs=2", "negatives.first_count=3"]),
         pytest.param(COSINE, ["storage.capacity=2"], marks=pytest.mark.slow),
         pytest.param(PLATEAU, ["storage.ordering=in_memory"], marks=pytest.mark.slow),
     ],
