@@ -139,7 +139,7 @@ class NegativeSampler:
 
 
 @dataclass(frozen=True, slots=True)
-class FewAtFirst:
+class FewThenMany:
     """Draws by ``first`` in the first ``epochs``, and by ``later`` afterwards; also before where fewer nodes are resident than
     ``first`` would draw, so that no batch has more rows than ``later`` gives it."""
 

@@ -38,7 +38,7 @@ from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.meetings import PlannedMeetings
-from marius_lite.sampling.negatives import FewAtFirst, NegativeSampler, ResidentNodes, Sampler
+from marius_lite.sampling.negatives import FewThenMany, NegativeSampler, ResidentNodes, Sampler
 from marius_lite.sampling.replayed import ReplayedEdges
 from marius_lite.sampling.windows import Cut, Upcoming, Window, WindowEdges, WindowReader, batch_slices, to_rows, windows_of
 from marius_lite.seeds import seed_for
@@ -126,7 +126,7 @@ def make_sampler(config: Config) -> Sampler:
     later = every if negatives.count == "all" else drawn(negatives.count, chunks)
     if config.first_epochs == 0:
         return later
-    return FewAtFirst(config.first_epochs, drawn(negatives.first_count, 1 if negatives.count == "all" else chunks), later)
+    return FewThenMany(config.first_epochs, drawn(negatives.first_count, 1 if negatives.count == "all" else chunks), later)
 
 
 def trained_edges(setting: Setting) -> EdgeBuckets | KeptEdges | ReplayedEdges:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marius_lite.sampling.every_resident import EveryResident
-from marius_lite.sampling.negatives import FewAtFirst, NegativeSampler, ResidentNodes
+from marius_lite.sampling.negatives import FewThenMany, NegativeSampler, ResidentNodes
 from marius_lite.types import EdgeBatch
 
 RESIDENT = ResidentNodes((0, 1, 2), 25, 10, np.array([300, 100, 700]))
@@ -42,7 +42,7 @@ def test_the_same_place_draws_the_same_and_another_does_not():
 
 def test_the_first_epochs_draw_few_and_later_ones_what_they_are_asked_for():
     few, every = NegativeSampler(12, 1, 0, 7), EveryResident(7)
-    sampler = FewAtFirst(2, few, every)
+    sampler = FewThenMany(2, few, every)
     for epoch, expected in ((0, few), (1, few), (2, every), (5, every)):
         edges = batch(place=(epoch, 0, 0))
         assert (sampler.sample(edges, RESIDENT).negatives == expected.sample(edges, RESIDENT).negatives).all()
@@ -50,5 +50,5 @@ def test_the_first_epochs_draw_few_and_later_ones_what_they_are_asked_for():
 
 
 def test_no_more_are_drawn_than_there_are_nodes():
-    sampler = FewAtFirst(2, NegativeSampler(13, 1, 0, 7), EveryResident(7))
+    sampler = FewThenMany(2, NegativeSampler(13, 1, 0, 7), EveryResident(7))
     assert sampler.sample(batch(place=(0, 0, 0)), RESIDENT).negatives.shape == (1, 1, 25)
