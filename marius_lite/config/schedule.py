@@ -62,6 +62,14 @@ def loads_pause(config: Config, epoch: int) -> bool:
     return is_last(config, epoch) or evaluation_due(config, epoch)
 
 
+def warmup_told(config: Config) -> list[str]:
+    """Say, in one line, that learning rates rise for some epochs, in which figures say little."""
+    warmup = config.optimizer.schedule.warmup
+    return [f"learning rates rise for {warmup:g} epochs (`optimizer.schedule.warmup`): figures say little until then"] * (
+        warmup >= 2
+    )
+
+
 def checkpoint_due(config: Config, epoch: int) -> bool:
     """Return whether a checkpoint follows an epoch. The last epoch always has one.
 

@@ -27,6 +27,9 @@ UPDATES = {"gcn": 500, "sage": 1000}
 stop it before. The rate of sage is a third of that of gcn."""
 FEW_OF_CLASS = 20
 """Training nodes of a class below which sage is often far behind gcn."""
+PATIENCE = 20
+"""Evaluations without a better one after which sgc stops: rows shrink with each hop, so that it learns slowly at first, and its
+epochs cost little."""
 SOME = [15, 10]
 """How many neighbours gcn takes of a node, and of these, in graphs of more than `presets.FEW_NODES`."""
 NORMALIZE = "model.normalize_features"
@@ -276,7 +279,12 @@ def _implied(over: Mapping[str, Any]) -> list[str]:
     if encoder not in PROPAGATING or "method" in section(over, "training"):
         return []
     log.info(f"training.method=layerwise, because the hops of {encoder} have no weights: nodes take from their neighbours once")
-    return ["training.method=layerwise"]
+    return ["training.method=layerwise", *(patience_of_sgc(over) if encoder == "sgc" else [])]
+
+
+def patience_of_sgc(over: Mapping[str, Any]) -> list[str]:
+    """Return the evaluations without a better one after which sgc stops, unless they are given."""
+    return [] if "early_stopping" in section(over, "training") else [f"training.early_stopping={PATIENCE}"]
 
 
 def _repeated(values: list[Any], count: int) -> list[Any]:

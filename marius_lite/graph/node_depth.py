@@ -9,12 +9,9 @@ from marius_lite.config import presets
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.linear_shares import Tried
-from marius_lite.graph.node_defaults import NORMALIZE, SHOWN_SO, section
+from marius_lite.graph.node_defaults import NORMALIZE, SHOWN_SO, patience_of_sgc, section
 from marius_lite.log import log
 
-PATIENCE = 20
-"""Evaluations without a better one after which sgc stops: rows shrink with each hop, so that it learns slowly at first, and its
-epochs cost little."""
 APART = ["model.gcn_norm=mean", "model.norm=batch", "training.method=layerwise"]
 """How sign sees each hop apart from the others. What it makes of one is as large as what it makes of another."""
 
@@ -49,8 +46,7 @@ def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried)
         f"{', '.join(settings)}, because {seen.told(far)} after {seen.hops} hops, and {seen.shown(near)} after two; "
         "--set model.encoder=gcn takes GCN of two hops"
     )
-    patience = [] if "early_stopping" in section(over, "training") else [f"training.early_stopping={PATIENCE}"]
-    return [*settings, *patience]
+    return [*settings, *patience_of_sgc(over)]
 
 
 def by_depth(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:

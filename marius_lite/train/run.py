@@ -20,6 +20,7 @@ from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import State, read_state
 from marius_lite.config import first_negatives
 from marius_lite.config.memory import MemoryPlan
+from marius_lite.config.schedule import warmup_told
 from marius_lite.config.schema import Config
 from marius_lite.config.unseen import unseen
 from marius_lite.counted import counted
@@ -218,7 +219,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         "" if config.training.scoring == "torch" else f", scores by {config.training.scoring}",
     )
     first = first_negatives.told(config, int(storage.capacity) * data.partitioning.rows)
-    for line in [*([NOT_DETERMINISTIC] if config.adapts else []), *first, *unused(data.manifest, config)]:
+    for line in [*([NOT_DETERMINISTIC] if config.adapts else []), *first, *warmup_told(config), *unused(data.manifest, config)]:
         log.info("%s", line)
     missed = unseen(config)
     if missed and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:

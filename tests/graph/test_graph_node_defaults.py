@@ -152,7 +152,9 @@ def test_ranges_of_weights_imply_the_encoder_that_tells_them_apart(classed, capl
 def test_hops_without_weights_are_trained_in_the_one_way_there_is(classed, file, encoder, caplog):
     dataset, asked = classed(DENSE), [f"model.encoder={encoder}"]
     with caplog.at_level(logging.INFO, "marius_lite"):
-        assert config_for(dataset, file, asked).training.method == "layerwise"
+        training = config_for(dataset, file, asked).training
+    assert (training.method, training.early_stopping == 20) == ("layerwise", encoder == "sgc")
+    assert config_for(dataset, file, [*asked, "training.early_stopping=3"]).training.early_stopping == 3
     assert f"training.method=layerwise, because the hops of {encoder} have no weights" in caplog.text
     with pytest.raises(UserError, match=r"training.method"):
         config_for(dataset, file, [*asked, "training.method=sampled"])

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from marius_lite.checkpoint.describe import describe_run
 from marius_lite.checkpoint.state import State
 from marius_lite.config.load import load
-from marius_lite.config.schedule import may_ease
+from marius_lite.config.schedule import may_ease, warmup_told
 from marius_lite.errors import UserError
 from marius_lite.train.run import resume_run, train_run
 
@@ -227,6 +227,11 @@ def test_evaluations_that_do_not_count_change_nothing_unless_they_are_better():
     state = State(None, "", {}, 0).measured("mrr", 1.0, patience=1)
     assert state.measured("mrr", 0.9, patience=1, counts=False) == state
     assert state.measured("mrr", 1.1, patience=1, counts=False).highest == 1.1
+
+
+@pytest.mark.parametrize(("epochs", "said"), [("16", ["learning rates rise for 16 epochs"]), ("1.5", []), ("0", [])])
+def test_a_long_warmup_is_told_of(epochs, said):
+    assert [line[:33] for line in warmup_told(load(sets=[f"optimizer.schedule.warmup={epochs}"]))] == said
 
 
 @pytest.mark.parametrize(("patient", "epochs"), [(False, 2), (True, 5)])
