@@ -6,6 +6,8 @@ few hundred as well, in a part of the time. Later epochs go on from there.
 
 from __future__ import annotations
 
+from math import ceil
+
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import negatives_shape
 from marius_lite.config.planning import Rules
@@ -37,15 +39,24 @@ def first_time(config: Config, resident: int) -> float:
     return (EDGE_SCORES + min(config.negatives.first_count, later)) / (EDGE_SCORES + later)
 
 
+def first_evaluated(config: Config) -> int:
+    """Return after how many of the first epochs an evaluation follows, so that evaluations take about the share of time that they
+    take later. Where later epochs compare edges with all nodes, however many these are, it is all of them."""
+    first, every = config.first_epochs, int(config.evaluation.every_epochs)
+    return first if config.negatives.count == "all" else min(first, ceil(every / first_time(config, 0)))
+
+
 def told(config: Config, resident: int) -> list[str]:
     """Say, in one line, what the first epochs compare, if it is something else than later ones do."""
     if not (first := config.first_epochs):
         return []
-    count, one = config.negatives.count, first == 1
+    count, one, evaluated = config.negatives.count, first == 1, ""
+    if config.evaluation.every_epochs:
+        evaluated = f"; epoch {first_evaluated(config)} is the first that is evaluated"
     return [
         f"{'epoch 1 compares' if one else f'epochs 1 to {first} compare'} an edge with {config.negatives.first_count:,} random "
         f"nodes, later ones with {'all' if count == 'all' else f'{count:,}'}, and {'takes' if one else 'take'} about "
-        f"{first_time(config, resident):.0%} of their time; epoch {first} is the first that is evaluated"
+        f"{first_time(config, resident):.0%} of their time{evaluated}"
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
+from marius_lite.config.first_negatives import first_evaluated
 from marius_lite.config.schema import Config
 
 REGULARIZER_TRIED = {1: 1, 3: -2, 5: 1}
@@ -44,12 +45,14 @@ def is_last(config: Config, epoch: int) -> bool:
 def evaluation_due(config: Config, epoch: int) -> bool:
     """Return whether an evaluation follows an epoch. The last epoch always has one, unless there are none.
 
-    Of epochs that compare edges with few nodes the last has one alone: beside them evaluations are long.
+    Of epochs that compare edges with few nodes fewer have one, and the last of them does.
     """
-    every, first = int(config.evaluation.every_epochs), config.first_epochs
+    every, done, first = int(config.evaluation.every_epochs), epoch + 1, config.first_epochs
     if every == 0:
         return False
-    return epoch + 1 == first or (epoch >= first and (epoch + 1) % every == 0) or is_last(config, epoch)
+    if done < first:
+        every = first_evaluated(config)
+    return done % every == 0 or done == first or is_last(config, epoch)
 
 
 def ranking_due(config: Config, epoch: int) -> bool:

@@ -10,7 +10,6 @@ from marius_lite.config.schedule import evaluation_due
 from marius_lite.errors import UserError
 
 AUTO = ["negatives.first_epochs=auto", "training.epochs=100"]
-EVERY = "evaluation.every_epochs"
 
 
 def resolved(sets, rows=2000):
@@ -52,9 +51,19 @@ def test_what_they_are_not_for(sets, found):
     assert found in str(caught.value)
 
 
-@pytest.mark.parametrize(("every", "epochs", "due"), [(1, 6, {3, 4, 5, 6}), (4, 9, {3, 4, 8, 9}), (2, 2, {2}), (0, 9, set())])
-def test_the_last_of_them_is_evaluated_alone(every, epochs, due):
-    config = resolved(["negatives.first_epochs=3", f"training.epochs={epochs}", f"{EVERY}={every}"])
+@pytest.mark.parametrize(
+    ("count", "every", "epochs", "due"),
+    [
+        (1000, 1, 6, {2, 3, 4, 5, 6}),
+        (2000, 1, 6, {3, 4, 5, 6}),
+        ("all", 1, 6, {3, 4, 5, 6}),
+        ("all", 4, 9, {3, 4, 8, 9}),
+        ("all", 2, 2, {2}),
+        ("all", 0, 9, set()),
+    ],
+)
+def test_evaluations_are_rarer_in_them(count, every, epochs, due):
+    config = resolved(["negatives.first_epochs=3", f"negatives.count={count}", f"training.epochs={epochs}"])
     config = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"every_epochs": every})})
     assert {epoch + 1 for epoch in range(epochs) if evaluation_due(config, epoch)} == due
 
