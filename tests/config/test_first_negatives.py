@@ -12,7 +12,7 @@ from marius_lite.errors import UserError
 AUTO = ["negatives.first_epochs=auto", "training.epochs=100"]
 
 
-def resolved(sets, rows=2000):
+def resolved(sets, rows=5000):
     return resolve(load(sets=sets), facts(partitions=2, rows=rows, edges_per_bucket=500))[0]
 
 
@@ -21,9 +21,9 @@ def resolved(sets, rows=2000):
     [
         ([*AUTO, "negatives.count=all"], 10),
         ([*AUTO, "negatives.count=2000"], 10),
-        ([*AUTO, "negatives.count=1000"], 0),
+        ([*AUTO, "negatives.count=1999"], 0),
         ([*AUTO, "negatives.count=1000", "negatives.first_count=100"], 10),
-        ([*AUTO, "negatives.count=all", "negatives.first_count=2000"], 0),
+        ([*AUTO, "negatives.count=all", "negatives.first_count=501"], 0),
         ([*AUTO, "negatives.count=all", "training.epochs=20"], 6),
         ([*AUTO, "negatives.count=all", "training.epochs=2"], 0),
         ([*AUTO, "negatives.count=2000", "negatives.degree_fraction=0.5", "negatives.log_q=true"], 0),
