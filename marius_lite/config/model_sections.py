@@ -237,7 +237,7 @@ class NegativesSection(Section):
         0,
         description="the first epochs, in which edges are compared with first_count random nodes instead: such epochs are far "
         "shorter, and later ones go on from what they have learned. Evaluations are as much rarer in them, and count neither as "
-        "a plateau nor for training.early_stopping. auto: 10, but a third of training.epochs at most; 0 where count is less than "
+        "a plateau nor for training.early_stopping. auto: 4, but a third of training.epochs at most; 0 where count is less than "
         "4 times first_count, or all nodes are less than 20 times as many",
     )
     first_count: PositiveInt = Field(500, description="negatives of a chunk in these epochs, for each side")

@@ -19,12 +19,12 @@ def resolved(sets, rows=5000):
 @pytest.mark.parametrize(
     ("sets", "epochs"),
     [
-        ([*AUTO, "negatives.count=all"], 10),
-        ([*AUTO, "negatives.count=2000"], 10),
+        ([*AUTO, "negatives.count=all"], 4),
+        ([*AUTO, "negatives.count=2000"], 4),
         ([*AUTO, "negatives.count=1999"], 0),
-        ([*AUTO, "negatives.count=1000", "negatives.first_count=100"], 10),
+        ([*AUTO, "negatives.count=1000", "negatives.first_count=100"], 4),
         ([*AUTO, "negatives.count=all", "negatives.first_count=501"], 0),
-        ([*AUTO, "negatives.count=all", "training.epochs=20"], 6),
+        ([*AUTO, "negatives.count=all", "training.epochs=9"], 3),
         ([*AUTO, "negatives.count=all", "training.epochs=2"], 0),
         ([*AUTO, "negatives.count=2000", "negatives.degree_fraction=0.5", "negatives.log_q=true"], 0),
         (["negatives.first_epochs=7", "training.epochs=8"], 7),
@@ -71,7 +71,7 @@ def test_evaluations_are_rarer_in_them(count, every, epochs, due):
 def test_what_is_said_of_them():
     config = resolved([*AUTO, "negatives.count=all"])
     assert told(config, 16_600) == [
-        "epochs 1 to 10 compare an edge with 500 random nodes, later ones with all, and take about 5% of their time; epoch 10 is "
+        "epochs 1 to 4 compare an edge with 500 random nodes, later ones with all, and take about 5% of their time; epoch 4 is "
         "the first that is evaluated"
     ]
     assert told(resolved(["negatives.first_epochs=1", "training.epochs=5"]), 4000)[0].startswith(
