@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import ceil
 
+from marius_lite.config.encoder_memory import resident
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import negatives_shape
 from marius_lite.config.planning import Rules
@@ -25,20 +26,26 @@ EDGE_SCORES = 400
 25: 300 to 700."""
 
 
-def first_epochs(config: Config, facts: Facts) -> int:
-    """Return in how many epochs edges are compared with few nodes."""
+def first_epochs(config: Config, facts: Facts, capacity: int) -> int:
+    """Return in how many epochs edges are compared with few nodes. ``capacity``: how many partitions are resident."""
     negatives, epochs = config.negatives, config.training.epochs
     if negatives.first_epochs != "auto":
         return negatives.first_epochs
-    later, least = (facts.nodes, LEAST_OF_ALL) if negatives.count == "all" else (negatives.count, LEAST_DRAWN)
+    nodes = resident(facts, capacity).nodes
+    later, least = (nodes, LEAST_OF_ALL) if negatives.count == "all" else (negatives.count, LEAST_DRAWN)
     if config.task != "link_prediction" or negatives.log_q or later < least * negatives.first_count:
         return 0
     return min(FIRST_EPOCHS, epochs // (1 + LEAST_LATER))
 
 
-def first_time(config: Config, resident: int) -> float:
-    """Return the time of a first epoch over that of a later one. ``resident``: nodes in memory."""
-    _, _, later = negatives_shape(config, resident)
+def without_first(config: Config) -> Config:
+    """Return the configuration of a run whose rows are trained already."""
+    return config.model_copy(update={"negatives": config.negatives.model_copy(update={"first_epochs": 0})})
+
+
+def first_time(config: Config, nodes: int) -> float:
+    """Return the time of a first epoch over that of a later one. ``nodes``: those in memory."""
+    _, _, later = negatives_shape(config, nodes)
     return (EDGE_SCORES + min(config.negatives.first_count, later)) / (EDGE_SCORES + later)
 
 
@@ -49,8 +56,8 @@ def first_evaluated(config: Config) -> int:
     return first if config.negatives.count == "all" else min(first, ceil(every / first_time(config, 0)))
 
 
-def told(config: Config, resident: int) -> list[str]:
-    """Say, in one line, what the first epochs compare, if it is something else than later ones do."""
+def told(config: Config, nodes: int) -> list[str]:
+    """Say, in one line, what the first epochs compare, if it is something else than later ones do. ``nodes``: those in memory."""
     if not (first := config.first_epochs):
         return []
     count, one, evaluated = config.negatives.count, first == 1, ""
@@ -59,7 +66,7 @@ def told(config: Config, resident: int) -> list[str]:
     return [
         f"{'epoch 1 compares' if one else f'epochs 1 to {first} compare'} an edge with {config.negatives.first_count:,} random "
         f"nodes, later ones with {'all' if count == 'all' else f'{count:,}'}, and {'takes' if one else 'take'} about "
-        f"{first_time(config, resident):.0%} of their time{evaluated}"
+        f"{first_time(config, nodes):.0%} of their time{evaluated}"
     ]
 
 

@@ -238,7 +238,7 @@ class NegativesSection(Section):
         description="the first epochs, in which edges are compared with first_count random nodes instead: such epochs are far "
         "shorter, and later ones go on from what they have learned. Evaluations are as much rarer in them, and count neither as "
         "a plateau nor for training.early_stopping. auto: 4, but a third of training.epochs at most; 0 where count is less than "
-        "4 times first_count, or all nodes are less than 20 times as many",
+        "4 times first_count, or all that are resident are less than 20 times as many. A run --from another one has none",
     )
     first_count: PositiveInt = Field(500, description="negatives of a chunk in these epochs, for each side")
     chunks: PositiveInt = Field(10, description="parts of a batch; each has its own negatives; lanes share them (scale.ranks)")

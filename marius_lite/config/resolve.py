@@ -140,7 +140,7 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
         "regularizer": {"weight": regularizer_weight(config, facts)},
         "negatives": {
             "balance": config.task == "link_prediction" and balances(config),
-            "first_epochs": first_epochs(config, facts),
+            "first_epochs": first_epochs(config, facts, found.capacity),
         },
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}

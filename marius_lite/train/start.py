@@ -17,6 +17,7 @@ from marius_lite.checkpoint.find import find
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine, presets
+from marius_lite.config.first_negatives import without_first
 from marius_lite.config.load import check, load, require_config, settings
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import Packing
@@ -115,7 +116,7 @@ def new_run(
     require_config(config)
     data = Dataset.open(dataset)
     given = config(data) if callable(config) else config or config_for(data, settings_of(warm) if warm else None)
-    settings, memory = resolved(data, given)
+    settings, memory = resolved(data, given if warm is None else without_first(given))
     _require_lanes(settings)
     _require_cache(data, settings)
     check_device(settings.device)

@@ -3,7 +3,7 @@
 import pytest
 from test_resolve import facts
 
-from marius_lite.config.first_negatives import first_time, told
+from marius_lite.config.first_negatives import first_time, told, without_first
 from marius_lite.config.load import load
 from marius_lite.config.resolve import resolve
 from marius_lite.config.schedule import evaluation_due
@@ -12,8 +12,8 @@ from marius_lite.errors import UserError
 AUTO = ["negatives.first_epochs=auto", "training.epochs=100"]
 
 
-def resolved(sets, rows=5000):
-    return resolve(load(sets=sets), facts(partitions=2, rows=rows, edges_per_bucket=500))[0]
+def resolved(sets):
+    return resolve(load(sets=sets), facts(partitions=4, rows=2500, edges_per_bucket=500))[0]
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,7 @@ def resolved(sets, rows=5000):
         ([*AUTO, "negatives.count=1999"], 0),
         ([*AUTO, "negatives.count=1000", "negatives.first_count=100"], 4),
         ([*AUTO, "negatives.count=all", "negatives.first_count=501"], 0),
+        ([*AUTO, "negatives.count=all", "storage.capacity=2", "negatives.first_count=251"], 0),
         ([*AUTO, "negatives.count=all", "training.epochs=9"], 3),
         ([*AUTO, "negatives.count=all", "training.epochs=2"], 0),
         ([*AUTO, "negatives.count=2000", "negatives.degree_fraction=0.5", "negatives.log_q=true"], 0),
@@ -66,6 +67,10 @@ def test_evaluations_are_rarer_in_them(count, every, epochs, due):
     config = resolved(["negatives.first_epochs=3", f"negatives.count={count}", f"training.epochs={epochs}"])
     config = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"every_epochs": every})})
     assert {epoch + 1 for epoch in range(epochs) if evaluation_due(config, epoch)} == due
+
+
+def test_rows_that_are_trained_already_need_none():
+    assert without_first(load(sets=["negatives.first_epochs=3"])).first_epochs == 0
 
 
 def test_what_is_said_of_them():

@@ -94,8 +94,10 @@ def test_what_cannot_be_gone_on_from_is_told(grown, tmp_path):
 
 def test_the_command_begins_from_a_run(grown, tmp_path, cli, capsys):
     (tmp_path / "c.yaml").write_text(json.dumps(CONFIG))
-    assert cli("train", grown / "d", "--run", tmp_path / "run", "--config", tmp_path / "c.yaml", "--from", grown / "old") == 0
+    command = ["train", grown / "d", "--run", tmp_path / "run", "--config", tmp_path / "c.yaml", "--from", grown / "old"]
+    assert cli(*command, "--set=negatives.first_epochs=1", "--set=negatives.first_count=2") == 0
     assert "2.0.0" in capsys.readouterr().out
+    assert yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["config"]["negatives"]["first_epochs"] == 0
 
 
 @pytest.mark.parametrize("more", [[], ["--freeze=old"]])
