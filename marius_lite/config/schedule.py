@@ -68,9 +68,9 @@ def loads_pause(config: Config, epoch: int) -> bool:
 def warmup_told(config: Config) -> list[str]:
     """Say, in one line, that learning rates rise for some epochs, in which figures say little."""
     warmup = config.optimizer.schedule.warmup
-    return [f"learning rates rise for {warmup:g} epochs (`optimizer.schedule.warmup`): figures say little until then"] * (
-        warmup >= 2
-    )
+    if warmup < 2:
+        return []
+    return [f"learning rates rise for {warmup:g} epochs (`optimizer.schedule.warmup`): figures say little until then"]
 
 
 def checkpoint_due(config: Config, epoch: int) -> bool:

@@ -8,7 +8,7 @@ from marius_lite.config.memory import scored_shape
 from marius_lite.config.schema import Config
 from marius_lite.counted import counted
 from marius_lite.graph.dataset import Dataset
-from marius_lite.tasks.resolved import scoring_rates
+from marius_lite.tasks.resolved import resident_nodes, scoring_rates
 
 LONG = 180
 """Seconds of an epoch that are told of when a run begins."""
@@ -47,7 +47,7 @@ def epoch_products(dataset: Dataset, config: Config) -> EpochProducts | None:
     rate = rates.get(config.training.scoring, max(rates.values(), default=0))
     if not rate:
         return None
-    _, candidates, dim = scored_shape(config, int(config.storage.capacity) * dataset.partitioning.rows)
+    _, candidates, dim = scored_shape(config, resident_nodes(dataset, config))
     compared = 2 * candidates
     if config.loss.relation_weight:
         compared += dataset.manifest.relations * (2 if config.model.reciprocal else 1)

@@ -62,4 +62,9 @@ def _similarity(config: Config) -> str:
 
 
 def _shape(dataset: Dataset, config: Config) -> tuple[int, int, int]:
-    return scored_shape(config, int(config.storage.capacity) * dataset.partitioning.rows)
+    return scored_shape(config, resident_nodes(dataset, config))
+
+
+def resident_nodes(dataset: Dataset, config: Config) -> int:
+    """Return how many nodes are in memory with a resolved configuration, as if the last partition were as large as the others."""
+    return int(config.storage.capacity) * dataset.partitioning.rows

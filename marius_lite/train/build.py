@@ -23,6 +23,7 @@ from marius_lite.rows.open import device_rows, host_rows, open_buffers, packed_r
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
+from marius_lite.tasks.resolved import resident_nodes
 from marius_lite.tasks.task import Setting
 from marius_lite.train.parts import Parts, Regularized
 from marius_lite.train.stages import TrainingStage
@@ -85,7 +86,7 @@ def build(
         model if isinstance(model, Regularized) else None,
         stage.first_epoch,
         stage.epochs,
-        (config.first_epochs, first_time(config, int(config.storage.capacity) * dataset.partitioning.rows)),
+        (config.first_epochs, first_time(config, resident_nodes(dataset, config))),
         shared,
     )
 

@@ -39,6 +39,7 @@ from marius_lite.rows.table import create_table, open_table
 from marius_lite.sizes import format_bytes
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
+from marius_lite.tasks.resolved import resident_nodes
 from marius_lite.train.adaptive import NOT_DETERMINISTIC, AdaptiveTrainer
 from marius_lite.train.build import build_lanes, first_model
 from marius_lite.train.lanes import LanesTrainer
@@ -218,7 +219,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         "" if config.training.threads == 1 else "s",
         "" if config.training.scoring == "torch" else f", scores by {config.training.scoring}",
     )
-    first = first_negatives.told(config, int(storage.capacity) * data.partitioning.rows)
+    first = first_negatives.told(config, resident_nodes(data, config))
     for line in [*([NOT_DETERMINISTIC] if config.adapts else []), *first, *warmup_told(config), *unused(data.manifest, config)]:
         log.info("%s", line)
     missed = unseen(config)
