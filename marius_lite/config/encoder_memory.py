@@ -163,8 +163,8 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
         rows += width * 2 * nodes[-1]
     elif ":" in model.encoder:
         rows += width * (4 + max(3 - copies, 0)) * nodes[-1]
-    if model.degree_unit:  # rows with a number more are a copy
-        rows += (width + 1) * (1 + learned) * nodes[-1]
+    if shown := model.shown_degrees:  # rows with numbers more are a copy
+        rows += (width + shown) * (1 + learned) * nodes[-1]
     kept = int(HOLES * _values(config, nodes, drawn, sizes))
     edge = EDGE_BYTES + (LEFT_OUT_BYTES if may_leave_out(config) else 0)
     return 4 * rows + kept + edge * edges + _keys(config, edges) + _labels(config, sizes)
@@ -176,7 +176,7 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, cached: int) -> di
     values, edges = _values(config, nodes, drawn, sizes, on_device=True), sum(drawn)
     needed = {
         "batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
-        "tensors": (2 + (config.model.degree_unit > 0)) * 4 * 4 * nodes[-1] * sizes.in_width
+        "tensors": (2 + (config.model.shown_degrees > 0)) * 4 * 4 * nodes[-1] * sizes.in_width
         + 32 * edges
         + values
         + _labels(config, sizes),

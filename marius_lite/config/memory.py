@@ -233,8 +233,8 @@ def ranking_bytes(config: Config, plan: MemoryPlan, trains: bool) -> int:
 
 
 def degree_bytes(config: Config, nodes: int) -> int:
-    """Return the bytes of the degrees of all nodes, where the encoder may ask for them."""
-    return 4 * nodes if config.asks_for_degrees else 0
+    """Return the bytes of the degrees of all nodes, where the encoder may ask for them; and of those at either end."""
+    return 4 * (3 if config.model.shown_degrees > 1 else 1) * nodes if config.asks_for_degrees else 0
 
 
 def largest_window(step_buckets: list[tuple[tuple[int, int], ...]], counts: npt.NDArray[np.int64]) -> int:

@@ -118,6 +118,11 @@ class ModelSection(Section):
         "together, as log((1 + neighbours) / (1 + this)) beside its input; without it the means that they take say nothing about "
         "that. Without a configuration, `train` sets it to the mean number where linear models are clearly better so",
     )
+    degrees_apart: bool = Field(
+        False,
+        description="where `model.directions` is both and `model.degree_unit` above 0: two numbers are seen, one for neighbours "
+        "that edges come from and one for those that edges lead to. Without a configuration, `train` sets it with these",
+    )
     norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
     residual: bool = Field(False, description="add a layer's input to its output; it is projected where the widths differ")
     decoder: Annotated[str, NameOf(DECODERS)] = Field(
@@ -163,6 +168,11 @@ class ModelSection(Section):
     def code_columns(self) -> int:
         """How many numbers of 0 or 1 a node has for codes."""
         return sum(map(len, self.codes.values()))
+
+    @property
+    def shown_degrees(self) -> int:
+        """How many numbers tell an encoder how many neighbours a node has."""
+        return 1 + self.degrees_apart if self.degree_unit > 0 else 0
 
 
 class DrawSection(Section):

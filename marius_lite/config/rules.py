@@ -75,6 +75,11 @@ def _rules(config: Config) -> Rules:
             "how many neighbours a node has, sampled and not reversible: set it to 0",
         ),
         (
+            model.degrees_apart and (model.degree_unit == 0 or model.directions != "both"),
+            f"`model.degrees_apart` is true, but `model.degree_unit` is {model.degree_unit:g} and `model.directions` "
+            f"{model.directions}: neighbours at either end are counted where one is above 0 and the other both: set it to false",
+        ),
+        (
             model.hops != ModelSection().hops and not config.propagates,
             f"`model.hops` is {model.hops}, but `model.encoder` is {model.encoder}: only sgc and sign have it, remove it",
         ),

@@ -28,6 +28,7 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
         sums=torch.float32 if settings.reversible_sums == "float32" else torch.float64,
         hops=settings.hops,
         degree_unit=settings.degree_unit,
+        degrees_apart=settings.degrees_apart,
     )
     return make_encoder(settings.encoder, shape)
 

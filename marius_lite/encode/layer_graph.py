@@ -29,7 +29,7 @@ def layer_graph(sample: NeighbourSample, arrived: Arrived, arrays: Arrays) -> La
         arrived.tensor("indptr"),
         arrived.tensor("indices"),
         None if rel is None else rel.long(),
-        degrees,
+        None if degrees is None else degrees.view(arrays["degrees"].shape),  # a device has arrays of one dimension
         tuple(sample.hop_edges.tolist()),
         factors,
     )

@@ -61,6 +61,8 @@ class SummedPass(LayerPass):
         width = self.encoder.summed_width(self.layer)
         assert width is not None
         self._width = width
+        if self.degrees is not None and self.degrees.ndim > 1:
+            self.degrees = self.degrees.sum(1)  # of both ends
         self._weighs = self.adjacency.weighs
         self._step = max(1, PART_BYTES // (4 * max(self.before.width, width, self.encoder.widths[self.layer])))
         with _InOrder(self.after) as write:

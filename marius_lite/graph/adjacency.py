@@ -54,6 +54,8 @@ class PartitionLists:
     ``rel``: the edges' relation ids, uint32 (edges,). None where there is one relation.
     ``weights``: the edges' weights, float32 (edges,). None where edges have none, or they were not asked for.
     ``factors``: what neighbours count, float32 (edges,). None where all count alike.
+    ``coming``: how many neighbours of a node in-edges come from, as `in_degrees` counts them, float32 (size,), where lists of
+    both ends of edges tell that. None for others.
     """
 
     indptr: npt.NDArray[np.int64]
@@ -61,6 +63,7 @@ class PartitionLists:
     rel: npt.NDArray[np.uint32] | None
     weights: npt.NDArray[np.float32] | None = None
     factors: npt.NDArray[np.float32] | None = None
+    coming: npt.NDArray[np.float32] | None = None
 
     @property
     def carried(self) -> npt.NDArray[np.uint32] | None:

@@ -30,7 +30,8 @@ def lists_read(dataset: Dataset, config: Config) -> Adjacency | None:
         lists = lists.weighing(float(config.model.weight_unit))
     wanted, bounds = config.model.directions, config.model.weight_bounds
     if wanted != "in":
-        lists = TurnedLists(lists, dataset.edges("train"), wanted == "both", dataset.manifest.relations if apart(config) else 0)
+        named = dataset.manifest.relations if apart(config) else 0
+        lists = TurnedLists(lists, dataset.edges("train"), wanted == "both", named, counted=config.model.degrees_apart)
     return GradedLists(lists, bounds) if bounds else lists
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from marius_lite.graph.adjacency import DTYPES, Adjacency, Lists, PartitionLists, lists_of_all, merged
 from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets
+from marius_lite.graph.in_degrees import in_degrees
 
 
 class TurnedLists(Adjacency):
@@ -20,17 +21,18 @@ class TurnedLists(Adjacency):
 
     ``stored``: the in-edge lists of the same training ``edges``. ``relations``: where turned edges are relations of their own,
     how many there are without them: an edge of relation r has relation ``relations`` + r once it is turned (Schlichtkrull et al.,
-    ESWC 2018). 0: it keeps its relation.
+    ESWC 2018). 0: it keeps its relation. ``counted``: whether lists tell how many neighbours are at one end, see
+    `PartitionLists.coming`.
     """
 
-    def __init__(self, stored: Adjacency, edges: EdgeBuckets, beside: bool, relations: int = 0):
+    def __init__(self, stored: Adjacency, edges: EdgeBuckets, beside: bool, relations: int = 0, counted: bool = False):
         named = 1 + bool(stored.has_relations or relations)
         super().__init__(stored.folder, stored.partitioning, named, stored.has_weights, as_written=True)
         self.unit = stored.unit
-        self._in, self._edges, self._beside, self._apart = stored, edges, beside, relations
+        self._in, self._edges, self._beside, self._apart, self._counted = stored, edges, beside, relations, counted and beside
 
     def weighing(self, unit: float) -> Adjacency:
-        return TurnedLists(self._in.weighing(unit), self._edges, self._beside, self._apart)
+        return TurnedLists(self._in.weighing(unit), self._edges, self._beside, self._apart, self._counted)
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
@@ -72,14 +74,22 @@ class TurnedLists(Adjacency):
             found["rel"] += np.uint32(self._apart)
         if self.weighs:
             self._factors(k, found["weight"])
+        coming = None
         if self._beside or own_pages:
             as_they_are = self._as_they_are(k, weights, beside) if self._beside else _none_like(found)
+            coming = self._coming_in(k, as_they_are) if self._counted else None
             total = len(found["sources"]) + len(as_they_are["sources"])
             lengths = {name: len(found["indptr"]) if name == "indptr" else total for name in found}
             found = merged(as_they_are, found, {name: self._empty(name, 0, n, own_pages) for name, n in lengths.items()})
         weight = found.get("weight")
         factors, weight = (weight, None) if self.weighs else (None, weight)
-        return PartitionLists(found["indptr"], found["sources"], found.get("rel"), weight, factors)
+        return PartitionLists(found["indptr"], found["sources"], found.get("rel"), weight, factors, coming)
+
+    def _coming_in(self, k: int, stored: Lists) -> npt.NDArray[np.float32]:
+        factors = stored["weight"] if self.weighs else None
+        return in_degrees(
+            PartitionLists(stored["indptr"], stored["sources"], None, factors=factors), self.partitioning.range(k).start
+        )
 
     def _turned(self, k: int, beside: list[str]) -> Lists:
         """Return the lists of partition k of turned edges alone, with these arrays beside neighbours."""

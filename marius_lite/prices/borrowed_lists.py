@@ -32,6 +32,7 @@ class BorrowedLists(Adjacency):
         if len(lists.indptr) == size + 1:
             return lists
         edges = int(lists.indptr[size])  # the last partition has fewer nodes
-        beside = (getattr(lists, each.name) for each in fields(lists)[1:])
-        cut: list[Any] = [None if array is None else array[:edges] for array in beside]
-        return PartitionLists(lists.indptr[: size + 1], *cut)
+        beside = {each.name: getattr(lists, each.name) for each in fields(lists)[1:]}
+        cut: dict[str, Any] = {name: None if array is None else array[:edges] for name, array in beside.items()}
+        cut["coming"] = None if lists.coming is None else lists.coming[:size]
+        return PartitionLists(lists.indptr[: size + 1], **cut)

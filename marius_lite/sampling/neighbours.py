@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 import marius_lite._native as _native
-from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype, sums_by_list
+from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype
 from marius_lite.graph.fanouts import Fanout
+from marius_lite.graph.in_degrees import Counts, InLists, in_degrees
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.types import Rows
-
-
-class InLists(Protocol):
-    """The part of `PartitionLists` that in-degrees need."""
-
-    @property
-    def indptr(self) -> npt.NDArray[np.int64]: ...
-    @property
-    def sources(self) -> npt.NDArray[Any]: ...
-    @property
-    def factors(self) -> npt.NDArray[np.float32] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,32 +57,23 @@ def trees_of(sample: NeighbourSample) -> npt.NDArray[np.int32]:
     return trees
 
 
-def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
-    """In-degrees of a partition's nodes, without self-loops, float32. ``first``: the node id of the first one.
-
-    Where edges have factors, these are summed instead of counted.
-    """
-    counts = np.diff(lists.indptr)
-    loops = lists.sources == np.repeat(np.arange(first, first + len(counts)), counts)
-    if lists.factors is not None:
-        return sums_by_list(lists.indptr, np.where(loops, np.float32(0), lists.factors)).astype(np.float32)
-    own = np.flatnonzero(loops)
-    own_counts = np.bincount(np.searchsorted(lists.indptr, own, side="right") - 1, minlength=len(counts))
-    return (counts - own_counts).astype(np.float32)
-
-
 class ListsReader(Protocol):
     """Reads in-edge lists by partition."""
 
     def read(self, k: int, *, relations: bool = True) -> InLists: ...
 
 
-def true_degrees(adjacency: ListsReader, partitioning: Partitioning) -> npt.NDArray[np.float32]:
-    """Return the in-degrees of all nodes in the whole graph, float32 (nodes,), without self-loops, as GCN counts them."""
-    degrees = np.empty(partitioning.nodes, np.float32)
+def true_degrees(adjacency: ListsReader, partitioning: Partitioning) -> Counts:
+    """Return the in-degrees of all nodes in the whole graph, float32 (nodes,), without self-loops, as GCN counts them; or
+    (nodes, 2) where both ends of edges are told apart, see `in_degrees`."""
+    degrees: Counts | None = None
     for k in range(partitioning.partitions):
         ids = partitioning.range(k)
-        degrees[ids.start : ids.stop] = in_degrees(adjacency.read(k, relations=False), ids.start)
+        found = in_degrees(adjacency.read(k, relations=False), ids.start)
+        if degrees is None:
+            degrees = np.empty((partitioning.nodes, *found.shape[1:]), np.float32)
+        degrees[ids.start : ids.stop] = found
+    assert degrees is not None
     return degrees
 
 
@@ -123,7 +104,7 @@ class NeighbourLists:
         self._adjacency = adjacency
         self._resident: dict[int, tuple[int, PartitionLists]] = {}  # partition -> its first row, its lists
         self._coming: dict[int, Future[PartitionLists]] = {}
-        self._degrees = np.zeros(0, np.float32)  # by buffer row
+        self._degrees: Counts | None = None  # by buffer row
         self.with_degrees = degrees
         self._weighted, self._own_pages = weighted, own_pages
         self.weighs = adjacency.weighs
@@ -181,17 +162,21 @@ class NeighbourLists:
             if k in known:
                 self._keep_degrees(row, known[k])
 
-    def degrees(self, rows: Rows) -> npt.NDArray[np.float32]:
-        """The in-degrees, without self-loops, of resident nodes, by their buffer rows: float32 (n,).
+    def degrees(self, rows: Rows) -> Counts:
+        """The in-degrees, without self-loops, of resident nodes, by their buffer rows: float32 (n,), or (n, 2), see `in_degrees`.
 
         All in-edges count, also those that are not resident. Only for lists that were made with ``degrees``.
         """
+        assert self._degrees is not None
         return self._degrees[rows]
 
-    def _keep_degrees(self, row: int, degrees: npt.NDArray[np.float32]) -> None:
-        end = row + len(degrees)
-        if end > len(self._degrees):
-            self._degrees = np.concatenate([self._degrees, np.zeros(end - len(self._degrees), np.float32)])
+    def _keep_degrees(self, row: int, degrees: Counts) -> None:
+        end, known = row + len(degrees), 0 if self._degrees is None else len(self._degrees)
+        if self._degrees is None or end > known:
+            room = np.zeros((end, *degrees.shape[1:]), np.float32)
+            if self._degrees is not None:
+                room[:known] = self._degrees
+            self._degrees = room
         self._degrees[row:end] = degrees
 
     def _start(self, partitions: Iterable[int]) -> None:

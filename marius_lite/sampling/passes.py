@@ -21,6 +21,7 @@ import numpy.typing as npt
 import marius_lite._native as _native
 from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype
 from marius_lite.graph.fanouts import Fanout
+from marius_lite.graph.in_degrees import Counts
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.sampling.made_lists import MadeLists
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample, read_lists, true_degrees
@@ -45,7 +46,7 @@ class ListsOnDisk:
         self.weighs = adjacency.weighs
         self._folder = folder if adjacency.merging_bytes(weighted) else None
         self._made: MadeLists | None = None
-        self._degrees: npt.NDArray[np.float32] | None = None
+        self._degrees: Counts | None = None
         self._foreseen: dict[int, NeighbourSample] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="adjacency")
 
@@ -68,8 +69,8 @@ class ListsOnDisk:
     def prefetch(self, partitions: Iterable[int]) -> None:
         """Do nothing: each pass reads ahead."""
 
-    def degrees(self, rows: Rows) -> npt.NDArray[np.float32]:
-        """The in-degrees, without self-loops, of nodes: float32 (n,)."""
+    def degrees(self, rows: Rows) -> Counts:
+        """The in-degrees, without self-loops, of nodes: float32 (n,), or (n, 2), see `in_degrees`."""
         assert self._degrees is not None
         return self._degrees[rows]
 

@@ -35,6 +35,7 @@ SAME = (
     "model.reciprocal",
     "model.biases",
     "model.degree_unit",
+    "model.degrees_apart",
     "model.codes",
     "optimizer.rows.name",
     "optimizer.dense.name",

@@ -136,6 +136,14 @@ def test_every_encoder_has(on_the_cpu, emulated, tmp_path, kind, encoder):
     same(amounts_to(tmp_path / "run"), expected)
 
 
+@pytest.mark.parametrize("encoder", ["sage", "gcn", "rgcn"])
+def test_numbers_of_neighbours_at_either_end_have(on_the_cpu, emulated, tmp_path, encoder):
+    ends = ["model.directions=both", "model.degree_unit=6", "model.degrees_apart=true"]
+    dataset, settings, expected = on_the_cpu("features", *ends, f"model.encoder={encoder}", "training.epochs=1")
+    train_run(dataset, tmp_path / "run", load(sets=[*settings, *PATHS["zero_copy, cached"]]))
+    same(amounts_to(tmp_path / "run"), expected)
+
+
 def test_labels_of_several_classes_have(cli, emulated, tmp_path):
     assert cli("preprocess", *community_graph.write_several(tmp_path), "--output", tmp_path / "d", "--partitions", "8") == 0
     settings = [*KINDS["both"], "training.epochs=1"]

@@ -43,7 +43,19 @@ def neighbours(run):
 
 @pytest.mark.parametrize("path", ["zero_copy, cached", "staged", "bulk"])
 @pytest.mark.parametrize(
-    "more", [["model.inputs=features"], ["model.inputs=both"], ["model.inputs=both", "model.encoder=gcn", "model.norm=layer"]]
+    "more",
+    [
+        ["model.inputs=features"],
+        ["model.inputs=both"],
+        ["model.inputs=both", "model.encoder=gcn", "model.norm=layer"],
+        [
+            "model.inputs=features",
+            "model.directions=both",
+            "model.degree_unit=6",
+            "model.degrees_apart=true",
+            "training.epochs=5",
+        ],
+    ],
 )
 def test_a_run_has_the_same_bits(communities, repeats, tmp_path, path, more):
     settings = [*more, *PATHS[path]]

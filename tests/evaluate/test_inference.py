@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -42,8 +43,8 @@ def nothing_resident(patch):
 class Lists:
     """A graph's in-edges by partition, in memory."""
 
-    def __init__(self, graph, partitioning):
-        self.graph, self.partitioning, self.weighs = graph, partitioning, graph.factors is not None
+    def __init__(self, graph, partitioning, apart=False):
+        self.graph, self.partitioning, self.weighs, self.apart = graph, partitioning, graph.factors is not None, apart
 
     def edges(self, k):
         return len(self.read(k).sources)
@@ -57,7 +58,13 @@ class Lists:
             sources=self.graph.edges[0][stretch].astype(np.uint32),
             rel=self.graph.rel[stretch].astype(np.uint32),
             factors=None if self.graph.factors is None else self.graph.factors[stretch],
+            coming=coming(self.graph, ids) if self.apart else None,
         )
+
+
+def coming(graph, ids):
+    """So many neighbours are at one end: what a third of a node's neighbours is, rounded down."""
+    return np.floor(graph.degrees[list(ids)].numpy() / 3)
 
 
 class Features:
@@ -75,11 +82,14 @@ def set_up(seed, nodes, edges, partitions, dtype=np.float32, weighs=False):
     return graph, partitioning, rng.normal(size=(nodes, IN)).astype(dtype)
 
 
-def expected_vectors(encoder, graph, x):
+def expected_vectors(encoder, graph, x, apart=False):
     """All nodes as seeds, all neighbours: the whole graph at each layer."""
     _, sampled = graph.sample(list(range(graph.nodes)), [-1] * len(WIDTHS))
     assert sampled.hop_nodes == (graph.nodes, 0, 0, 0)
     block = sampled.block(2)
+    if apart:
+        some = torch.from_numpy(coming(graph, range(graph.nodes)))
+        block = replace(block, degrees=torch.stack([some, graph.degrees - some], 1))
     with torch.no_grad():
         rows = torch.from_numpy(x.astype(np.float32))
         for layer in range(len(WIDTHS)):
@@ -91,7 +101,9 @@ def all_rows(table):
     return np.concatenate([table.read_rows(k, np.arange(table.size(k))) for k in range(table.partitions)])
 
 
-@pytest.mark.parametrize("name", [*ENCODERS, "gcn by rows", *(f"{name} by degrees" for name in ENCODERS)])
+@pytest.mark.parametrize(
+    "name", [*ENCODERS, "gcn by rows", *(f"{name} by {by}" for name in ENCODERS for by in ("degrees", "ends"))]
+)
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(0, 10_000),
@@ -106,12 +118,14 @@ def test_equal_to_the_whole_graph(tmp_path_factory, name, seed, nodes, edges, pa
     graph, partitioning, x = set_up(seed, nodes, edges, partitions, dtype)
     torch.manual_seed(seed)
     name, _, by = name.partition(" by ")
-    weighed = {"rows": {"gcn_norm": "row", "diagonal": 0.5}, "degrees": {"degree_unit": 3.0}}.get(by, {})
+    counted, apart = {"degree_unit": 3.0}, by == "ends"
+    seen = {"degrees": counted, "ends": {**counted, "degrees_apart": True}}
+    weighed = {"rows": {"gcn_norm": "row", "diagonal": 0.5}, **seen}.get(by, {})
     shape = EncoderShape(IN, WIDTHS, dropout=0.5, norm=norm, residual=True, heads=2, relations=RELATIONS, **weighed)
     encoder = make_encoder(name, shape).eval()
-    expected = expected_vectors(encoder, graph, x)
+    expected = expected_vectors(encoder, graph, x, apart)
     encoder.train()
-    lists = Lists(graph, partitioning)
+    lists = Lists(graph, partitioning, apart)
     degrees = true_degrees(lists, partitioning) if encoder.degrees else None
     folder = tmp_path_factory.mktemp("inference")
     with pytest.MonkeyPatch.context() as patch:
@@ -259,7 +273,7 @@ class Lists:
         size = parts.size(k)
         sources = np.random.default_rng(k).integers(0, nodes, size * degree, dtype=np.uint32)
         sources.reshape(size, degree).sort(axis=1)
-        return SimpleNamespace(indptr=np.arange(size + 1) * degree, sources=sources, rel=None, factors=None)
+        return SimpleNamespace(indptr=np.arange(size + 1) * degree, sources=sources, rel=None, factors=None, coming=None)
 
     def edges(self, k):
         return parts.size(k) * degree

@@ -13,6 +13,7 @@ from marius_lite.graph.facts import list_bytes
 from marius_lite.graph.fanouts import hop_fanouts
 from marius_lite.graph.inputs import lists_read
 from marius_lite.graph.turned import TurnedLists
+from marius_lite.sampling.neighbours import true_degrees
 
 
 def edges_of(dataset):
@@ -46,6 +47,21 @@ def test_lists_are_the_edges_turned_round(surrounded, tmp_path):
     check(weighted, weights=True)
     both = TurnedLists(weighted.adjacency, weighted.edges("train"), True)
     assert (both.weighing(2.0).read(1).factors * 2 == both.read(1, weights=True).weights).all()
+
+
+@pytest.mark.parametrize("unit", [None, 2.0])
+def test_they_tell_how_many_neighbours_are_at_either_end(surrounded, tmp_path, unit):
+    dataset = with_weights(surrounded, tmp_path / "weighted", lambda src, dst, rel: src + 3 * dst + rel)
+    stored = dataset.adjacency if unit is None else dataset.adjacency.weighing(unit)
+    into, out = np.zeros(dataset.manifest.nodes), np.zeros(dataset.manifest.nodes)
+    for src, dst, _, weight in edges_of(dataset):
+        into[dst] += (src != dst) * (1 if unit is None else weight / unit)
+        out[src] += (src != dst) * (1 if unit is None else weight / unit)
+    lists = TurnedLists(stored, dataset.edges("train"), True, counted=True)
+    np.testing.assert_allclose(true_degrees(lists, dataset.partitioning), np.stack([into, out], 1), rtol=1e-4, atol=1e-2)
+    np.testing.assert_allclose(
+        true_degrees(TurnedLists(stored, dataset.edges("train"), True), dataset.partitioning), into + out, rtol=1e-4
+    )
 
 
 def test_lists_are_those_of_the_newest_version(surrounded, tmp_path, cli):

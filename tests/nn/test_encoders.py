@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -145,6 +146,20 @@ def test_numbers_of_neighbours_stand_beside_the_input(name):
     torch.testing.assert_close(sees(x[ids], sampled), wider(torch.cat([x[ids], beside], 1), sampled))
     assert sees.asks_for_degrees
     assert (sees.in_width, wider.in_width) == (IN, IN + 1)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_numbers_of_neighbours_at_either_end_are_two(name):
+    """Each stands beside the input. What is summed by numbers of neighbours is by all of them."""
+    _, graph, x = drawn(3, 20, 80)
+    sees = encoder(name, 2, degree_unit=2.5, degrees_apart=True).eval()
+    wider = make_encoder(name, EncoderShape(IN + 2, WIDTHS[2], heads=HEADS, relations=RELATIONS, gcn_norm="symmetric")).eval()
+    wider.load_state_dict(sees.state_dict())
+    ids, sampled = graph.sample([4, 0, 7], [2, 2], np.random.default_rng(0))
+    coming = (graph.degrees[ids] / 3).floor()
+    ends = torch.stack([coming, graph.degrees[ids] - coming], 1)
+    beside = ((1 + ends) / 3.5).log()
+    torch.testing.assert_close(sees(x[ids], replace(sampled, degrees=ends)), wider(torch.cat([x[ids], beside], 1), sampled))
 
 
 def test_gcn_uses_true_degrees():

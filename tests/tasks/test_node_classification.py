@@ -76,6 +76,19 @@ def test_numbers_of_neighbours_are_seen_after_a_stop_too(cli, communities, tmp_p
     assert not (tmp_path / "next").exists()
 
 
+@pytest.mark.parametrize("encoder", ["sage", "gcn", "rgcn"])
+@pytest.mark.parametrize("more", [["storage.capacity=1"], ["sampling.scope=exact", "sampling.lists=disk", "storage.capacity=2"]])
+def test_so_are_those_at_either_end(cli, communities, tmp_path, capfd, encoder, more, monkeypatch):
+    ends = ["model.directions=both", "model.degrees_apart=true", "model.degree_unit=6"]
+    given = [*more, *ends, f"model.encoder={encoder}", "training.epochs=4", "evaluation.every_epochs=2"]
+    assert cli("train", communities, "--run", tmp_path / "whole", *options(*given)) == 0
+    with stops_after(monkeypatch, 2, 5):
+        assert cli("train", communities, "--run", tmp_path / "parts", *options(*given)) == 143
+        assert [cli("resume", tmp_path / "parts") for _ in range(2)] == [143, 0]
+    assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
+    require_usable(cli, tmp_path / "whole", tmp_path, capfd)
+
+
 def test_out_of_core_each_training_node_is_trained_once_an_epoch(cli, communities, tmp_path):
     run = tmp_path / "run"
     assert cli("train", communities, "--run", run, *options("storage.capacity=1")) == 0
@@ -133,6 +146,8 @@ def test_in_memory_one_thread_or_two_are_the_same_batches(cli, communities, tmp_
         (["model.encoder=nowhere.to:Be"], "nowhere"),
         (["model.degree_unit=3", "model.encoder=torch_geometric.nn:MLP"], "only sage, gcn, gat, rgcn see how many neighbours"),
         (["model.degree_unit=3", "training.method=layerwise"], "`model.degree_unit` is 3, but"),
+        (["model.degree_unit=3", "model.degrees_apart=true"], "`model.degrees_apart` is true, but"),
+        (["model.directions=both", "model.degrees_apart=true"], "`model.degree_unit` is 0 and `model.directions` both"),
         (["model.degree_unit=3", "model.reversible=2", "model.layers=[16,16]", "sampling.fanouts=[5,5,5]"], "and not reversible"),
     ],
 )

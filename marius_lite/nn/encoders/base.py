@@ -52,9 +52,9 @@ class LayerGraph:
 
     The nodes of all hops but the last are expanded: their in-edges are sampled. ``hop_nodes``: how many nodes each hop has, hops
     + 1 numbers. ``indptr``: (expanded + 1,) int64. ``indices``: (edges,) int32 or int64, places of the sources in this order.
-    ``rel``: (edges,) int64, or None. ``degrees``: (nodes,) float32, in-degrees in the whole graph, or None. ``hop_edges``: how
-    many edges the nodes of each hop have; without it they are counted from ``indptr``. ``factors``: (edges,) float32, or None,
-    see `Block`.
+    ``rel``: (edges,) int64, or None. ``degrees``: (nodes,) float32, in-degrees in the whole graph; (nodes, 2), those at
+    either end; or None. ``hop_edges``: how many edges the nodes of each hop have; without it they are counted from ``indptr``.
+    ``factors``: (edges,) float32, or None, see `Block`.
     """
 
     hop_nodes: tuple[int, ...]
@@ -151,7 +151,7 @@ class Encoder(Layered):
 
     ``asks_for_degrees``: whether samples must tell true in-degrees. ``gathers``: how many numbers a layer takes from neighbours
     for each number of its input, where it maps them only afterwards; 0 where it does not. A residual passes a linear map where
-    the widths differ. Where the shape has a ``degree_unit``, the first layer sees a number more, see `with_degrees`.
+    the widths differ. Where the shape has a ``degree_unit``, the first layer sees a number or two more, see `with_degrees`.
     Parameters have the names of torch_geometric's models (convs.0.lin_l.weight, norms.0.weight, ...). Dropout draws from
     torch's global generator: seed it before a batch to draw the same masks again.
     """
@@ -167,10 +167,10 @@ class Encoder(Layered):
                 "at least one layer is needed, and no width below 1"
             )
         self.in_width, self.widths = in_width, widths
-        self._degree_unit, self._sums_by_degrees = shape.degree_unit, self.degrees
-        self.degrees = self.asks_for_degrees = self.degrees or shape.degree_unit > 0
+        self._degree_unit, self._shown_degrees, self._sums_by_degrees = shape.degree_unit, shape.shown_degrees, self.degrees
+        self.degrees = self.asks_for_degrees = self.degrees or shape.shown_degrees > 0
         self.dropout = shape.dropout
-        ends = list(itertools.pairwise([in_width + (shape.degree_unit > 0), *widths]))
+        ends = list(itertools.pairwise([in_width + shape.shown_degrees, *widths]))
         self.convs = torch.nn.ModuleList(
             self._conv(inner, outer, last=layer == len(widths) - 1) for layer, (inner, outer) in enumerate(ends)
         )
@@ -196,7 +196,7 @@ class Encoder(Layered):
         return self._finished(layer, self._convolve(self.convs[layer], x, block, rectified), skipped, rectified)
 
     def _sees_degrees(self, layer: int) -> bool:
-        return layer == 0 and self._degree_unit > 0
+        return layer == 0 and self._shown_degrees > 0
 
     def gathered_width(self, layer: int) -> int:
         """Return how many numbers `gathered` gives for a target."""
@@ -297,7 +297,7 @@ class Encoder(Layered):
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         inner, outer = (self.in_width, *self.widths)[layer : layer + 2]
-        copied = inner + 1 if self._sees_degrees(layer) else 0  # rows with a number more
+        copied = inner + self._shown_degrees if self._sees_degrees(layer) else 0  # rows with numbers more
         inner = max(inner, copied)
         return 4 * (sources * (copied + outer) + targets * (3 * inner + 4 * outer)) + 24 * edges
 
@@ -315,10 +315,11 @@ class Encoder(Layered):
 
 
 def with_degrees(x: Tensor, block: Block, unit: float) -> Tensor:
-    """Return rows x (sources, width) with log((1 + neighbours in the whole graph) / (1 + unit)) beside each."""
+    """Return rows x (sources, width) with log((1 + neighbours in the whole graph) / (1 + unit)) beside each, or that of those at
+    either end of edges."""
     if block.degrees is None:
         raise ValueError("the true degrees of the sampled nodes are needed")
-    seen = ((block.degrees[: len(x), None] + 1) / (unit + 1)).log()
+    seen = ((block.degrees[: len(x)].reshape(len(x), -1) + 1) / (unit + 1)).log()
     return torch.cat([x, seen.to(x.dtype)], 1)
 
 

@@ -34,7 +34,7 @@ class Gcn(Encoder):
         super().__init__(shape)
         self._weighs, self._own = shape.gcn_norm, 1 + shape.diagonal
         self._sums_by_degrees = shape.gcn_norm == "symmetric"
-        self.degrees = self.asks_for_degrees = self._sums_by_degrees or shape.degree_unit > 0
+        self.degrees = self.asks_for_degrees = self._sums_by_degrees or shape.shown_degrees > 0
 
     def summed_width(self, layer: int) -> int | None:
         plain = self._weighs == "symmetric" and self._own == 1  # as `evaluate.summed_pass` sums
@@ -78,11 +78,12 @@ def normalised(block: Block) -> Neighbours:
     """Return the weights of x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t)."""
     if block.degrees is None:
         raise ValueError("GCN needs the true degrees of the sampled nodes")
+    degrees = block.degrees if block.degrees.dim() == 1 else block.degrees.sum(1)
     targets, loops, counts = _seen(block)
-    ends = block.degrees[: block.targets]
+    ends = degrees[: block.targets]
     drawn = counts.clamp(min=1) if block.factors is None else torch.where(counts > 0, counts, torch.inf)
     shares = ends / drawn * (ends + 1).rsqrt()
-    weights = (block.degrees + 1).rsqrt()[block.indices] * shares[targets] * _counted(block, loops)
+    weights = (degrees + 1).rsqrt()[block.indices] * shares[targets] * _counted(block, loops)
     return Neighbours(block.indptr, block.indices, weights, own=1 / (ends + 1))
 
 

@@ -18,7 +18,8 @@ class EncoderShape:
     relations edges have, for rgcn. ``gcn_norm``, ``diagonal``: how gcn weighs neighbours and the node's own row;
     sgc and sign have the first, too.
     ``groups``: of reversible couplings; 0: none. ``sums``: what these are summed in, unless rows are wider. ``hops``: of an
-    encoder whose hops have no weights. ``degree_unit``: above 0, the number of neighbours beside which a node's own are seen.
+    encoder whose hops have no weights. ``degree_unit``: above 0, the number of neighbours beside which a node's own are seen;
+    ``degrees_apart``: those at either end of edges.
     """
 
     in_width: int
@@ -34,3 +35,9 @@ class EncoderShape:
     sums: torch.dtype = torch.float64
     hops: int = 1
     degree_unit: float = 0.0
+    degrees_apart: bool = False
+
+    @property
+    def shown_degrees(self) -> int:
+        """How many numbers tell how many neighbours a node has."""
+        return 1 + self.degrees_apart if self.degree_unit > 0 else 0
