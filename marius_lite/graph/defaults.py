@@ -22,6 +22,7 @@ from marius_lite.graph.node_defaults import (
     by_directions,
     by_rarity,
     by_relation,
+    by_several,
     by_weight,
     memory_of,
     node_settings,
@@ -94,6 +95,7 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
             hops += [] if "model.encoder=rgcn" in hops else by_weight(over, seen)
             hops += by_degree(over, seen, hops)
         hops += [*by_rarity(over, seen), *by_codes(over, seen, hops), *by_counts(str(file), over, seen, hops)]
+        hops += by_several(dataset, str(file), over, seen)
     hops += apart
     if str(file) in FOR_NODES:
         hops += by_tails(dataset, over, seen, hops)

@@ -53,8 +53,8 @@ def tried(
         sample = replace(sample, test=sample.test.by_precision())
     test, count = sample.test, sample.test.asked
     own = test.of(rows)
-    by_ends = {ends: _shares(sample, rows, sample.facing(ends)) for ends in directions}
-    alike = {ends: _shares(sample, rows, sample.alike(ends)) for ends in directions} if sample.unit else by_ends
+    by_ends = {ends: _shares(sample, rows, ends, sample.facing) for ends in directions}
+    alike = {ends: _shares(sample, rows, ends, sample.alike) for ends in directions} if sample.unit else by_ends
     seen = counts and not test.several
 
     def of(shares: Shares) -> float:
@@ -69,9 +69,13 @@ def tried(
     found = replace(found, logs=logs, codes=codes)
     if sample.unit:
         found = replace(found, unweighted=max(own, alike[chosen].apart, *alike[chosen].mixed))
-    if kinds.counts:
+        if counts and found.better_unweighted:
+            found = replace(found, counted=alike[chosen])
+    if kinds.counts or test.several:
         near = sample.facing(chosen)
-        found = replace(found, shrinkage=test.shrinkage(near.mixed(near.mixed(rows))))
+        twice = near.mixed(near.mixed(rows))
+        found = replace(found, shrinkage=test.shrinkage(twice) if kinds.counts else None)
+        found = replace(found, several_shrinkage=test.shrinkage(twice, sizes=False) if test.several else None)
     found = _more_said(found, sample, rows, directions[-1])
     found = _by_kinds(found, dataset, sample, rows, list(dict.fromkeys([chosen, *directions[-1:]])))
     found = replace(found, drawn=_of_drawn(found, dataset, sample, rows))
@@ -82,7 +86,7 @@ def tried(
 
 def _by_kinds(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats, directions: Sequence[str]) -> Tried:
     """Add what is said where the neighbours of each relation are apart, perhaps those at either end, or of each range of
-    weights."""
+    weights; also beside their number at each end."""
     for bounds in [[], *(ranges_of_weights(dataset) if sample.whole else [])]:
         lists_of = whole_lists(dataset, None, bounds).facing if bounds else sample.alike
         kinds = dataset.manifest.relations * (1 + len(bounds))
@@ -92,6 +96,11 @@ def _by_kinds(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats,
             if near and (found.related is None or clear(share, before, sample.test.asked)):
                 found = replace(found, related=near, related_deeper=tuple(deeper), related_directions=ends)
                 found = replace(found, related_bounds=tuple(bounds))
+                if found.counted is not None:
+                    numbers, mean = _numbers(sample, ends, sample.alike)
+                    wider = np.concatenate([rows, numbers], 1)
+                    counted = _related(sample, wider, lists_of, kinds, ends, HARDLY_WRONG)
+                    found = replace(found, related_counted=(counted[0], mean) if counted else None)
     return found
 
 
@@ -115,8 +124,8 @@ def _of_drawn(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats)
 
 
 def _best_rows(found: FeatureSample, sample: GraphSample) -> tuple[Floats, bool, Codes]:
-    """Return the features; or the logarithms of columns with long tails, and a 0 or 1 for each code of columns beside them, where
-    these are clearly better. Also whether they are logarithms, and the codes.
+    """Return the features; or the logarithms of columns with long tails, unless the features are clearly better, and a 0 or 1 for
+    each code of columns beside them, where these are clearly better. Also whether they are logarithms, and the codes.
 
     Means of many columns tell groups of neighbours apart, whatever the columns say. So codes must surely be better than as many
     columns of chance, too.
@@ -127,7 +136,7 @@ def _best_rows(found: FeatureSample, sample: GraphSample) -> tuple[Floats, bool,
         return test.of(rows, lists.means(rows))
 
     rows, units, codes = sample.rows(None, {}), None, dict[int, Sequence[int]]()
-    if found.tailed and clear(share(shown := sample.rows(found.units, {})), share(rows), test.asked):
+    if found.tailed and not clear(share(rows), share(shown := sample.rows(found.units, {})), test.asked):
         rows, units = shown, found.units
     for most in MOST_OF_COLUMN:
         asked = {column: each for column, each in found.codes.items() if len(each) <= most}
@@ -184,24 +193,30 @@ def _by_hops(
     return (max(shares[:2]), *shares[2:])
 
 
-def _shares(sample: GraphSample, rows: Floats, lists: WholeLists) -> Shares:
-    """Try nodes apart from their neighbours, mixed with them by hops, and beside the number of their neighbours."""
-    test, degrees = sample.test, lists.counts()
-    mean, by_ranks = float(degrees[sample.usual].mean()), test.several
-    beside = degree_columns(degrees, mean)
+def _numbers(sample: GraphSample, directions: str, lists_of: Callable[[str], WholeLists]) -> tuple[Floats, float]:
+    """Return columns that tell how many neighbours nodes have at each end, and how many they usually have."""
+    counts = [lists_of(end).counts() for end in (("in", "out") if directions == "both" else (directions,))]
+    mean = float(np.mean([each[sample.usual].mean() for each in counts]))
+    return np.concatenate([degree_columns(each, mean) for each in counts], 1), mean
 
-    def of(*parts: Floats) -> npt.NDArray[np.float64]:
+
+def _shares(sample: GraphSample, rows: Floats, directions: str, lists_of: Callable[[str], WholeLists]) -> Shares:
+    """Try nodes apart from their neighbours, mixed with them by hops, and both beside how many neighbours each has."""
+    test, lists, by_ranks = sample.test, lists_of(directions), sample.test.several
+    beside, mean = _numbers(sample, directions, lists_of)
+
+    def of(numbers: Floats, *parts: Floats) -> npt.NDArray[np.float64]:
         """The share as for `Tried`, that which is compared with the number of neighbours beside, and that with it."""
         share = test.of(*parts)
         plain = test.of(*parts, by_ranks=True) if by_ranks else share
-        return np.array([share, plain, test.of(*parts, beside, by_ranks=by_ranks)])
+        return np.array([share, plain, test.of(*parts, beside, numbers, by_ranks=by_ranks)])
 
-    near = lists.means(rows)
-    apart, plain, counted = np.maximum(of(rows, near), of(rows, near, lists.means(near))).tolist()
+    near, numbers = lists.means(rows), lists.means(beside)
+    apart, plain, counted = np.maximum(of(numbers, rows, near), of(numbers, rows, near, lists.means(near))).tolist()
     del near
     one = lists.mixed(rows)
     two = lists.mixed(one)
-    share, plain_mixed, counted_mixed = of(two).tolist()
+    share, plain_mixed, counted_mixed = of(lists.mixed(lists.mixed(beside)), two).tolist()
     mixed = (test.of(one), share, *(_mixed(test, two, lists, HOPS - 2) if sample.whole else ()))
     return Shares(apart, mixed, max(plain, plain_mixed), counted, counted_mixed, mean)
 

@@ -77,6 +77,8 @@ class Tried:
     features. ``drawn``: shares by nodes and all their neighbours of one hop, and by these and some of them; None where that was
     not tried. ``bent_apart``, ``bent_mixed``: ``apart`` and ``mixed`` of two hops, also with random units beside them.
     ``deeper``, ``related_deeper``: as ``apart`` and ``related``, of 3, 4, ... hops; empty where that was not tried.
+    ``related_counted``: ``related`` beside the number of neighbours at each end, and their mean number. ``several_shrinkage``:
+    that which is best after two hops where nodes have several classes.
     """
 
     own: float
@@ -102,6 +104,8 @@ class Tried:
     bent_mixed: float = 0.0
     deeper: tuple[float, ...] = ()
     related_deeper: tuple[float, ...] = ()
+    related_counted: tuple[float, float] | None = None
+    several_shrinkage: float | None = None
 
     def told(self, share: float) -> str:
         """Say what a share means."""
@@ -110,6 +114,10 @@ class Tried:
     def shown(self, share: float) -> str:
         """Return the share as messages have it beside another, of which `told` says what it means."""
         return shown(share, self.rare)
+
+    def in_doubt(self, share: float, other: float) -> str:
+        """Say why what has the ``share`` is taken where that is not above the ``other``."""
+        return " (of rare classes a few examples hardly tell)" if self.rare and share <= other else ""
 
     @property
     def best(self) -> float:
@@ -129,7 +137,8 @@ class Tried:
         if self.depth > 2:
             return True
         apart, mixed = max(self.own, self.apart, self.bent_apart), max(*self.mixed, self.bent_mixed)
-        if self.counted is not None and not self.several and self.better_counted:
+        shown = self.better_inputs is None and not self.several and self.better_counted
+        if self.counted is not None and shown:
             apart, mixed = max(apart, self.counted.counted), max(mixed, self.counted.counted_mixed)
         if self._clear(apart, mixed):
             return True
@@ -139,6 +148,11 @@ class Tried:
     def _clear(self, more: float, less: float) -> bool:
         """Return whether one share is clearly above another."""
         return clear(more, less, self.asked)
+
+    def _better_shown(self, counted: float, uncounted: float) -> bool:
+        """Return whether how many neighbours nodes have is shown. What is rare, a fraud say, often has unusually many or few, and
+        a few examples tell a linear model less of that than a network."""
+        return not self._clear(uncounted, counted) if self.rare else self._clear(counted, uncounted)
 
     @property
     def hops(self) -> int:
@@ -160,13 +174,14 @@ class Tried:
 
     @property
     def better_counted(self) -> bool:
-        """Whether nodes are clearly told better by how many neighbours they have, beside all else."""
+        """Whether nodes are clearly told better by how many neighbours they have, beside all else; where classes are rare, also
+        where that is not clear."""
         if self.counted is None:
             return False
         if self.several:  # ranks of many classes at once differ less by chance
             right = self.counted.best_counted - self.counted.plain > FEWER_PAIRS * (1 - self.counted.plain)
             return right and self.asked >= LEAST_RANKED
-        return self._clear(self.counted.best_counted, self.uncounted)
+        return self._better_shown(self.counted.best_counted, self.uncounted)
 
     @property
     def uncounted(self) -> float:
@@ -192,8 +207,11 @@ class Tried:
     @property
     def near(self) -> float:
         """The best share of all that features and numbers of neighbours say, without ``deeper``."""
-        others = (self.related, self.unweighted, self.counted.plain if self.counted else None)
-        return max(self.most, self.bent_apart, self.bent_mixed, *(each or 0.0 for each in others))
+        return max(self._near_uncounted, self.most, self.counted.plain if self.counted else 0.0)
+
+    @property
+    def _near_uncounted(self) -> float:
+        return max(self.best, self.bent_apart, self.bent_mixed, self.related or 0.0, self.unweighted or 0.0)
 
     @property
     def by_features(self) -> float:
@@ -203,11 +221,17 @@ class Tried:
     @property
     def better_inputs(self) -> str | None:
         """The `model.inputs`, embeddings or both, that leave a fifth fewer wrong answers than features, or give a third more
-        right ones. None: none do."""
+        right ones. None: none do.
+
+        Where classes are rare, that is said of features without numbers of neighbours: of a few examples networks learn less of
+        these than linear models do, where features say nothing beside them.
+        """
         if self.placed is None or self.several:
             return None
-        alone = self._far_better(self.placed.alone, self.by_features)
-        both = self._far_better(self.placed.beside, self.by_features)
+        near = self._near_uncounted if self.rare else self.near
+        known = max(near, *self.deeper, *self.related_deeper, 0)
+        alone = self._far_better(self.placed.alone, known)
+        both = self._far_better(self.placed.beside, known)
         if both and (not alone or self._far_better(self.placed.beside, self.placed.alone)):
             return "both"
         return "embeddings" if alone else None
@@ -219,10 +243,28 @@ class Tried:
     @property
     def better_related(self) -> bool:
         """Whether the neighbours of each relation, or at either end, say clearly more apart from the others', and not less than
-        the number of neighbours."""
+        the number of neighbours. Where classes are rare and both ends are taken, these are apart unless they clearly say less so:
+        a few examples hardly tell which is better, and who pays is another than who is paid."""
         far = max(self.related_deeper, default=0.0)
         near = max(self.best, self.unweighted or 0.0)
         counted = 0.0 if self.counted is None or self.several else self.counted.best_counted
-        if self._clear(counted, max(self.related or 0.0, far)):
+        most = max(self.most_related, far)
+        if self.rare and self.directions == self.related_directions == "both":
+            return not self._clear(max(near, counted), most)
+        if counted >= most if self.rare else self._clear(counted, most):
             return False
-        return self._clear(self.related or 0.0, near) or self._clear(far, max(self.near, *self.deeper, 0))
+        better = self._clear(self.related or 0.0, near) or self._clear(self.most_related, max(near, counted))
+        return better or self._clear(far, max(self.near, *self.deeper, 0))
+
+    @property
+    def most_related(self) -> float:
+        """``related``, or that beside the number of neighbours."""
+        counted = 0.0 if self.related_counted is None or self.several else self.related_counted[0]
+        return max(self.related or 0.0, counted)
+
+    @property
+    def better_related_counted(self) -> bool:
+        """Whether nodes are told better by how many neighbours they have at each end, beside these by relation or end."""
+        if self.related_counted is None or self.several:
+            return False
+        return self._better_shown(self.related_counted[0], self.related or 0.0)

@@ -42,8 +42,8 @@ RANKED = 2
 of a rank is A^2 (1 - A) / (1 + A), that of an answer A (1 - A))."""
 SATURATED = 0.95
 """The ROC AUC from which on average precisions tell models apart."""
-HIDDEN = 512
-"""Random units between columns and classes, see `LinearTest.of`."""
+HIDDEN, FEW_HIDDEN = 512, 128
+"""Random units between columns and classes, see `LinearTest.of`. Where each test takes some, fewer rank columns likewise."""
 CLIPPED = 5.0
 """Standard deviations above which a number that units see is taken for so many."""
 FEW_RARE, FEW_ASKED = 50, 200
@@ -109,13 +109,16 @@ class LinearTest:
         classes are rare (or their mean average precision, see ``precise``).
 
         ``hidden``: with random units beside them, which tell thresholds and what several columns say together (extreme learning
-        machines: Huang, Zhu, Siew, 2006).
+        machines: Huang, Zhu, Siew, 2006). Where classes are rare, the better of none and some is returned otherwise: what is rare
+        is seldom on one side of a plane.
         """
-        return max(self._shares(partial(_answers, hidden=hidden), parts, by_ranks))
+        units = [HIDDEN] if hidden else [0, FEW_HIDDEN] if self.rare else [0]
+        return max(max(self._shares(partial(_answers, units=each), parts, by_ranks)) for each in units)
 
-    def shrinkage(self, rows: Floats) -> float:
-        """Return the best of SHRINKAGES for columns that keep their sizes beside each other."""
-        return SHRINKAGES[int(np.argmax(self._shares(_of_sizes, [rows])))]
+    def shrinkage(self, rows: Floats, sizes: bool = True) -> float:
+        """Return the best of SHRINKAGES for columns that keep their ``sizes`` beside each other, or are standardised."""
+        answers = _of_sizes if sizes else partial(_answers, units=0)
+        return SHRINKAGES[int(np.argmax(self._shares(answers, [rows], by_ranks=self.several)))]
 
     def _shares(
         self, answers: Callable[[Floats, Floats, Floats], list[Floats]], parts: Sequence[Floats], by_ranks: bool = False
@@ -141,12 +144,13 @@ class LinearTest:
         return float(np.mean(list(each)))
 
 
-def _answers(rows: Floats, known: Floats, asked: Floats, hidden: bool) -> list[Floats]:
-    """Return what is answered for rows that are ``asked`` for, with each of SHRINKAGES, by ridge regression on known classes."""
+def _answers(rows: Floats, known: Floats, asked: Floats, units: int) -> list[Floats]:
+    """Return what is answered for rows that are ``asked`` for, with each of SHRINKAGES, by ridge regression on known classes.
+    ``units``: random ones that are beside columns."""
     trained, asked = _standardised(rows, asked)
-    if hidden:
-        units = _standardised(*_units(trained, asked))
-        trained, asked = (np.concatenate(pair, 1) for pair in zip((trained, asked), units))
+    if units:
+        beside = _standardised(*_units(trained, asked, units))
+        trained, asked = (np.concatenate(pair, 1) for pair in zip((trained, asked), beside))
     return _ridge(trained, asked, known)
 
 
@@ -177,10 +181,10 @@ def _standardised(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:
     return (trained - mean) / spread, (asked - mean) / spread
 
 
-def _units(trained: Floats, asked: Floats) -> tuple[Floats, Floats]:
+def _units(trained: Floats, asked: Floats, count: int) -> tuple[Floats, Floats]:
     """Return what random units with ReLU make of standardised columns."""
     rng, width = np.random.default_rng(0), trained.shape[1]
-    weights, biases = rng.standard_normal((width, HIDDEN), np.float32) / sqrt(width), rng.standard_normal(HIDDEN, np.float32)
+    weights, biases = rng.standard_normal((width, count), np.float32) / sqrt(width), rng.standard_normal(count, np.float32)
     first, second = (np.maximum(rows.clip(-CLIPPED, CLIPPED) @ weights + biases, 0) for rows in (trained, asked))
     return first, second
 

@@ -33,7 +33,9 @@ epochs cost little."""
 SOME = [15, 10]
 """How many neighbours gcn takes of a node, and of these, in graphs of more than `presets.FEW_NODES`."""
 NORMALIZE = "model.normalize_features"
-SHOWN_SO = ("dropout", "input_dropout", "normalize_features", "most_deviations", "codes")
+SLIGHT = 0.1
+"""The most shrinkage of linear models that is little."""
+SHOWN_SO = ("dropout", "input_dropout", "normalize_features", "most_deviations", "codes", "degrees_apart")
 """What of a model says how its input is shown, which leaves open of what kind it is."""
 
 
@@ -81,9 +83,12 @@ def by_relation(over: Mapping[str, Any], seen: Tried) -> list[str]:
     settings += [f"model.weight_bounds={list(seen.related_bounds)}"] if seen.related_bounds else []
     apart = {"relation": True, "direction": seen.related_directions == "both", "range of weights": bool(seen.related_bounds)}
     each = " and ".join(f"each {name}" for name, so in apart.items() if so)
+    counted = seen.most_related > seen.related
+    beside, alike = " beside the number of neighbours" if counted else "", seen.most if counted else seen.best
     log.info(
-        f"{', '.join(settings)}, because {seen.told(seen.related)} where {each} has parameters of its own, and "
-        f"{seen.shown(seen.best)} where all have the same; --set model.encoder=sage takes all alike"
+        f"{', '.join(settings)}, because {seen.told(seen.most_related)} where {each} has parameters of its own{beside}, and "
+        f"{seen.shown(alike)} where all have the same{seen.in_doubt(seen.most_related, alike)}; --set model.encoder=sage takes "
+        "all alike"
     )
     return settings
 
@@ -97,6 +102,22 @@ def by_weight(over: Mapping[str, Any], seen: Tried) -> list[str]:
         "where neighbours count by weights: are large weights of distant nodes?"
     )
     return ["model.weight_unit=0"]
+
+
+def by_several(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
+    """Return less weight decay where nodes have several classes and linear models are best with little shrinkage. A loss that is
+    a mean over all classes has small gradients, beside which the preset's decay is large."""
+    slight = seen.several_shrinkage is not None and seen.several_shrinkage <= SLIGHT
+    if not slight or dataset.labels is None or "weight_decay" in section(section(over, "optimizer"), "dense"):
+        return []
+    name, classes = file.removeprefix(presets.PREFIX), dataset.labels.classes
+    decay = presets.read(name, None)["optimizer"]["dense"]["weight_decay"]
+    less = [float(f"{each / classes:.3g}") for each in decay] if isinstance(decay, list) else float(f"{decay / classes:.3g}")
+    log.info(
+        f"optimizer.dense.weight_decay={less}, because nodes have several classes, of {classes}, and linear models are best with "
+        f"little shrinkage; --set optimizer.dense.weight_decay={decay} takes the preset's"
+    )
+    return [f"optimizer.dense.weight_decay={less}"]
 
 
 def by_rarity(over: Mapping[str, Any], seen: Tried) -> list[str]:

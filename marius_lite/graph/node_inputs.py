@@ -36,21 +36,27 @@ def may_see_degrees(over: Mapping[str, Any]) -> bool:
 
 
 def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:
-    """Return the setting that shows an encoder how many neighbours a node has, where linear models are clearly better so.
+    """Return the settings that show an encoder how many neighbours a node has, where linear models are clearly better so, or
+    classes are rare and they are not worse.
 
     ``chosen``: what was chosen before; layers that are fitted one after another do not see it.
     """
-    if not seen.better_counted or seen.counted is None or not may_see_degrees(over) or "training.method=layerwise" in chosen:
+    related = "model.encoder=rgcn" in chosen and not seen.several
+    better = seen.better_related_counted if related else seen.better_counted
+    if not better or seen.counted is None or not may_see_degrees(over) or "training.method=layerwise" in chosen:
         return []
-    if "model.encoder=rgcn" in chosen and not seen.several and seen.counted.best_counted <= (seen.related or 0):
-        return []
-    found, ranked = seen.counted, seen.rare or seen.several
-    so = told(found.best_counted, ranked, precise=seen.precise)
+    if related and seen.related_counted is not None:
+        (share, unit), without, ends = seen.related_counted, seen.related or 0.0, seen.related_directions
+    else:
+        share, unit, without, ends = seen.counted.best_counted, seen.counted.neighbours, seen.uncounted, seen.directions
+    settings = [f"model.degree_unit={unit:.3g}"]
+    settings += ["model.degrees_apart=true"] if ends == "both" and "degrees_apart" not in section(over, "model") else []
+    ranked = seen.rare or seen.several
     log.info(
-        f"model.degree_unit={found.neighbours:.3g}, because {so} where they see how many neighbours a node has, and "
-        f"{shown(seen.uncounted, ranked)} without; --set model.degree_unit=0 does not show it"
+        f"{', '.join(settings)}, because {told(share, ranked, precise=seen.precise)} where they see how many neighbours a node "
+        f"has, and {shown(without, ranked)} without{seen.in_doubt(share, without)}; --set model.degree_unit=0 does not show it"
     )
-    return [f"model.degree_unit={found.neighbours:.3g}"]
+    return settings
 
 
 def by_tails(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None, chosen: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from stored_nodes import stored
 
 from marius_lite.config import presets
 from marius_lite.graph import hops as module
@@ -15,6 +16,7 @@ from marius_lite.graph.defaults import config_for
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.hops import tried
 from marius_lite.graph.linear_shares import Shares, Tried
+from marius_lite.graph.linear_test import SHRINKAGES
 from marius_lite.graph.node_depth import more_hops
 from marius_lite.graph.weight_unit import unit_of, with_unit
 
@@ -88,7 +90,9 @@ def test_where_nodes_have_several_classes_two_hops_are_taken_all_the_same(made, 
 
 
 def test_some_nodes_have_several_classes(several):
-    assert tried(Dataset.open(several), directions=["in"]).several
+    seen = tried(Dataset.open(several), directions=["in"])
+    assert seen.several
+    assert seen.several_shrinkage in SHRINKAGES
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -226,15 +230,6 @@ def test_hops_are_tried_until_two_in_a_row_are_worse_than_the_best(shares, tried
 def test_whether_more_than_two_hops_are_better_is_told_by_the_first_four():
     rising = (0.5, 0.7, 0.71, 0.71, 0.9, 0.95)
     assert Tried(own=0.2, apart=0.2, mixed=rising, related=None, asked=500).hops == 2
-
-
-def stored(cli, folder, order, size):
-    """Make a dataset of edges.npy, x.npy and y.npy. The first nodes in ``order`` are trained, as many next ones are validated."""
-    given = [f"--features={folder / 'x.npy'}", f"--labels={folder / 'y.npy'}", "--adjacency=in"]
-    for name, part in (("train", order[:size]), ("valid", order[size : 2 * size])):
-        np.save(folder / f"{name}.npy", part)
-        given.append(f"--{name}-nodes={folder / name}.npy")
-    assert cli("preprocess", folder / "edges.npy", *given, "--output", folder / "d") == 0
 
 
 def test_where_classes_are_rare_ranks_decide_what_is_chosen(cli, tmp_path, caplog):

@@ -72,18 +72,21 @@ def test_where_a_class_is_rare_models_are_judged_by_how_they_rank():
     noise = rng.normal(size=(400, 1)).astype(np.float32)
     assert test.of(classes[:, 1:]) == 1
     assert test.of(noise) < 0.7 < test.of(weak) < 0.95
+    ring = rng.normal(size=(400, 2)).astype(np.float32)
+    ring[classes[:, 1] > 0] *= 4 / np.linalg.norm(ring[classes[:, 1] > 0], axis=1, keepdims=True)
+    assert test.of(ring) > 0.9, "what is rare is around all others: no plane tells it"
     even = np.eye(2, dtype=np.float32)[np.arange(400) % 2]
     assert not LinearTest(np.arange(200), np.arange(200, 400), even[:200], even[200:]).rare
 
 
 def test_where_ranks_are_nearly_all_right_precisions_tell_models_apart():
-    """Of two numbers that rank alike but for few nodes, one has these above all that are wanted."""
+    """Of two numbers that rank alike but for few nodes, one has these among all that are wanted."""
     rng = np.random.default_rng(3)
     classes = np.eye(2, dtype=np.float32)[(np.arange(4000) % 100 == 0).astype(int)]
     test = LinearTest(np.arange(2000), np.arange(2000, 4000), classes[:2000], classes[2000:])
     good = (classes[:, 1:] * 10 + rng.random((4000, 1))).astype(np.float32)
     some = (rng.random((4000, 1)) < 0.02) & (classes[:, 1:] == 0)
-    worse = np.where(some, np.float32(12), good)
+    worse = np.where(some, good + np.float32(10), good)
     assert test.of(good) == test.by_precision().of(good) == 1
     assert 0.97 < test.of(worse) < 1
     assert test.by_precision().of(worse) < 0.75
@@ -127,7 +130,7 @@ def test_where_few_are_asked_training_nodes_are_too(every):
     assert test.rare == (every == 40)
     assert test.asked == (20 * RANKED if test.rare else nodes)
     weak = (classes[:, 1:] + rng.normal(size=(nodes, 1))).astype(np.float32)
-    assert test.of(np.eye(nodes, dtype=np.float32)) < 0.6 < test.of(weak) < 0.9
+    assert test.of(np.eye(nodes, dtype=np.float32)) < 0.65 < test.of(weak) < 0.9
     assert test.of(classes[:, 1:]) == 1
     among = LinearTest(np.arange(700) * 2, np.arange(700, nodes) * 2, classes[:700], classes[700:]).placed(np.arange(nodes) * 2)
     assert among.of(weak) == test.of(weak)
