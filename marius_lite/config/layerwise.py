@@ -78,7 +78,7 @@ def gathered_bytes(config: Config, in_width: int) -> int:
         return 0
     if config.propagates:
         hops, keeps = config.model.hops, config.model.encoder == "sign"
-        copies = [hop + 1 if keeps else 1 for hop in range(hops + 1)]
+        copies = [hop + 1 if keeps else 1 for hop in range(hops + 1)] if hops else [1, 1]
         return max(_row_bytes(before * in_width) + _row_bytes(after * in_width) for before, after in pairwise(copies))
     times, widths = GATHERED[config.model.encoder], (in_width, *config.model.layers)
     gathered = [_row_bytes(times * width) for width in widths]

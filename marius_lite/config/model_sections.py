@@ -74,8 +74,9 @@ class ModelSection(Section):
         description="what the groups of reversible couplings are summed in. float64: inputs are made again to the bits that they "
         "had, but for rare ones. float32: to rounding, which grows with the layers; takes less memory",
     )
-    hops: Annotated[int, Field(ge=1, le=100)] = Field(
-        2, description="how often nodes take from their neighbours before anything is learned (sgc, sign)"
+    hops: Annotated[int, Field(ge=0, le=100)] = Field(
+        2,
+        description="how often nodes take from their neighbours before anything is learned (sgc, sign); 0: features alone count",
     )
     inputs: Literal["auto", "features", "embeddings", "both"] = Field(
         "auto",

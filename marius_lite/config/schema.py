@@ -284,7 +284,7 @@ class Config(Section):
     def asks_for_degrees(self) -> bool:
         """Whether the encoder may ask how many neighbours nodes have in the whole graph."""
         model = self.model
-        sums = model.encoder == "gcn" or (self.propagates and model.gcn_norm == "symmetric")
+        sums = model.encoder == "gcn" or (self.propagates and model.gcn_norm == "symmetric" and model.hops > 0)
         return sums or model.degree_unit > 0 or ":" in model.encoder
 
     @property
@@ -296,7 +296,7 @@ class Config(Section):
     def convolutions(self) -> int:
         """How many convolutions of an encoder follow one another: how many hops its vectors reach."""
         if self.propagates:
-            return self.model.hops
+            return max(self.model.hops, 1)
         layers, groups = len(self.model.layers), self.model.reversible
         return 2 + groups * (layers - 1) if groups else layers + 1
 

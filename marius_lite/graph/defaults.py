@@ -28,7 +28,7 @@ from marius_lite.graph.node_defaults import (
     node_settings,
     some_neighbours,
 )
-from marius_lite.graph.node_depth import by_depth, may_take_more_hops, more_hops
+from marius_lite.graph.node_depth import by_depth, by_itself, may_take_more_hops, more_hops
 from marius_lite.graph.node_inputs import (
     by_codes,
     by_counts,
@@ -89,6 +89,7 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
     apart = by_ends(dataset, over) or by_number(dataset, over) if nodes and _bare(dataset, over) else []
     file = _preset(dataset, over, seen, hops, apart=bool(apart))
     if seen is not None:
+        hops = hops or by_itself(str(file), over, seen)
         if not hops:
             hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
             hops += by_depth(dataset, str(file), over, seen, hops)

@@ -33,6 +33,9 @@ class NoEdges:
         self.partitioning = partitioning
         self.held = np.zeros(partitioning.partitions, np.int64)
 
+    def edges(self, k: int) -> int:
+        return 0
+
     def edge_bytes(self, weights: bool = False) -> int:
         return int(source_dtype(self.partitioning.nodes).itemsize)
 

@@ -9,6 +9,7 @@ from marius_lite.config.schema import Config
 from marius_lite.graph.adjacency import Adjacency
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.features import Features
+from marius_lite.graph.gathered import NoEdges
 from marius_lite.graph.graded import GradedLists
 from marius_lite.graph.turned import TurnedLists
 
@@ -21,8 +22,11 @@ def features_read(dataset: Dataset, config: Config) -> Features | None:
 def lists_read(dataset: Dataset, config: Config) -> Adjacency | None:
     """The in-edge lists that a run samples from; None where it has no encoder.
 
-    They have factors where weights of edges count, or relations by weights, and turned edges where nodes take from these.
+    They have factors where weights of edges count, or relations by weights, and turned edges where nodes take from these. They
+    are empty where nodes are seen by themselves.
     """
+    if config.propagates and config.model.hops == 0:
+        return NoEdges(dataset.partitioning)  # type: ignore[return-value]
     lists = dataset.adjacency if config.encodes else None
     if lists is None:
         return None

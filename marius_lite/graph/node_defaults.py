@@ -299,7 +299,7 @@ def _implied(over: Mapping[str, Any]) -> list[str]:
         return ["model.encoder=rgcn"]
     if encoder not in PROPAGATING or "method" in section(over, "training"):
         return []
-    log.info(f"training.method=layerwise, because the hops of {encoder} have no weights: nodes take from their neighbours once")
+    log.info(f"training.method=layerwise, because the hops of {encoder} have no weights: they are taken once, before all else")
     return ["training.method=layerwise", *(patience_of_sgc(over) if encoder == "sgc" else [])]
 
 

@@ -8,7 +8,9 @@ from typing import Any
 from marius_lite.config import presets
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
+from marius_lite.graph.hops import HARDLY_WRONG
 from marius_lite.graph.linear_shares import Tried
+from marius_lite.graph.linear_test import clear
 from marius_lite.graph.node_defaults import NORMALIZE, SHOWN_SO, patience_of_sgc, section
 from marius_lite.log import log
 
@@ -45,6 +47,30 @@ def more_hops(dataset: Dataset, file: str, over: Mapping[str, Any], seen: Tried)
     log.info(
         f"{', '.join(settings)}, because {seen.told(far)} after {seen.hops} hops, and {seen.shown(near)} after two; "
         "--set model.encoder=gcn takes GCN of two hops"
+    )
+    return [*settings, *patience_of_sgc(over)]
+
+
+def by_itself(file: str, over: Mapping[str, Any], seen: Tried) -> list[str]:
+    """Return settings for a network that sees a node's own features alone, where linear models tell nearly all classes by these
+    and neighbours add nothing: an encoder that takes from neighbours has to learn to leave them out."""
+    model = section(over, "model")
+    given = {*SHOWN_SO, "directions", "weight_unit"}.issuperset(model) and "method" not in section(over, "training")
+    open_ = given and not {"sampling", "scale"} & over.keys() and not seen.several and not seen.rare
+    others = max(seen.by_features, 0.0, *((seen.placed.alone, seen.placed.beside) if seen.placed else ()))
+    if (
+        file != presets.PREFIX + "sage"
+        or not open_
+        or not seen.unlike
+        or seen.own < HARDLY_WRONG
+        or clear(others, seen.own, seen.asked)
+    ):
+        return []
+    shown = [] if "normalize_features" in model else [f"{NORMALIZE}={'logs' if seen.logs else 'columns'}"]
+    settings = ["model.encoder=sgc", "model.hops=0", "training.method=layerwise", *shown]
+    log.info(
+        f"{', '.join(settings)}, because {seen.told(seen.own)} by their own features, and {seen.shown(others)} with those of "
+        "neighbours; --set model.encoder=sage takes these too"
     )
     return [*settings, *patience_of_sgc(over)]
 

@@ -57,7 +57,7 @@ def stages(
         layers = Layers(dataset, config, model.encoder, dataset.required_labels().classes, place)
         at = layerwise.layer_of(config, epoch)
         for layer in range(at, count):
-            log.info("%sall nodes take from their neighbours%s", *_about_pass(config, layer))
+            log.info("%s%s", *_about_pass(config, layer))
             with Interrupt() as interrupt:
                 data, row_layer = layers.at(layer, partial(_stop_if_asked, interrupt, folder))
             yield TrainingStage(
@@ -67,14 +67,20 @@ def stages(
                 config.training.epochs,
                 layerwise.first_epoch(config, layer),
                 layer == at,
-                f"{_about_pass(config, layer)[0]}trained on {row_layer.in_width:,} numbers of each node and its neighbours",
+                f"{_about_pass(config, layer)[0]}trained on {row_layer.in_width:,} numbers of each node{_others(config)}",
             )
 
 
 def _about_pass(config: Config, layer: int) -> tuple[str, str]:
-    """Return which layer it is, where there are several, and how often nodes take from their neighbours, where it is often."""
+    """Return which layer it is, where there are several, and how often nodes take from their neighbours."""
     count, hops = layerwise.layers(config), config.model.hops if config.propagates else 1
-    return f"layer {layer + 1} of {count}: " if count > 1 else "", f", {hops} times" if hops > 1 else ""
+    often = f", {hops} times" if hops > 1 else ""
+    taken = f"all nodes take from their neighbours{often}" if hops else "nodes are seen by themselves"
+    return f"layer {layer + 1} of {count}: " if count > 1 else "", taken
+
+
+def _others(config: Config) -> str:
+    return "" if config.propagates and config.model.hops == 0 else " and its neighbours"
 
 
 def _stop_if_asked(interrupt: Interrupt, folder: Path) -> None:

@@ -105,9 +105,9 @@ def test_where_features_say_enough_two_hops_are(made, several):
 
 
 def test_nodes_that_say_more_than_their_neighbours_are_told_from_them(made):
-    dataset = made(3.0, [None])
+    dataset = made(2.5, [None])
     seen = tried(dataset, directions=["in"])
-    assert seen.own > 0.9
+    assert 0.95 > seen.own > 0.8
     assert seen.unlike is True
     assert config_for(dataset, None).model.encoder == "sage"
 

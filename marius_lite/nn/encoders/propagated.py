@@ -2,7 +2,7 @@
 
 A is GCN's normalised matrix of the whole graph, with each node's own row, or, with ``gcn_norm`` mean, that of the mean of a
 node's neighbours. SGC makes scores of A^k X, SIGN of X, AX ... A^k X side by side. So hops are computed once, before anything is
-learned, and what is learned sees single rows.
+learned, and what is learned sees single rows. Without hops these are X.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Propagated(Layered):
 
     def __init__(self, shape: EncoderShape, keeps: bool):
         super().__init__()
-        self.degrees = self.asks_for_degrees = shape.gcn_norm != "mean"
+        self.degrees = self.asks_for_degrees = shape.gcn_norm != "mean" and shape.hops > 0
         self.in_width, self.hops, self.keeps, self.dropout = shape.in_width, shape.hops, keeps, shape.dropout
         first, *others = shape.widths
         parts = shape.hops + 1 if keeps else 1
@@ -49,10 +49,14 @@ class Propagated(Layered):
 
     def hop(self, x: Tensor, block: Block) -> Tensor:
         """Return what each target takes from its neighbours' last hop, (targets, in_width)."""
+        if not self.hops:
+            return x[: block.targets]
         return propagate(x[:, : self.in_width].contiguous(), normalised(block) if self.degrees else means(block))
 
     def propagated(self, sums: Tensor, rows: Tensor) -> Tensor:
-        """Return rows with one hop more, from the sums of what the last hop gave."""
+        """Return rows with one hop more, from the sums of what the last hop gave; rows as they are where there are no hops."""
+        if not self.hops:
+            return rows
         return torch.cat([sums, rows], 1) if self.keeps else sums
 
     def scores(self, rows: Tensor) -> Tensor:
@@ -82,7 +86,7 @@ class Propagated(Layered):
         return self.scores(rows) if self._is_last(layer) else rows
 
     def _is_last(self, layer: int) -> bool:
-        return layer == self.hops - 1
+        return layer == max(self.hops, 1) - 1
 
 
 class Propagation(Layered):
@@ -91,7 +95,7 @@ class Propagation(Layered):
     def __init__(self, model: Propagated):
         super().__init__()
         self.model, self.in_width, self.degrees = model, model.in_width, model.degrees
-        self.widths = tuple(map(model.propagated_width, range(1, model.hops + 1)))
+        self.widths = tuple(map(model.propagated_width, range(1, model.hops + 1))) or (self.in_width,)
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
         return self.model.propagated(self.model.hop(x, block), x[: block.targets])
