@@ -32,8 +32,12 @@ class NoEdges:
     def __init__(self, partitioning: Partitioning):
         self.partitioning = partitioning
         self.held = np.zeros(partitioning.partitions, np.int64)
+        self.starts = np.zeros(partitioning.partitions + 1, np.int64)
 
     def edges(self, k: int) -> int:
+        return 0
+
+    def read_bytes(self, k: int, weights: bool = False) -> int:
         return 0
 
     def edge_bytes(self, weights: bool = False) -> int:

@@ -46,11 +46,12 @@ def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> li
     if not better or seen.counted is None or not may_see_degrees(over) or "training.method=layerwise" in chosen:
         return []
     if related and seen.related_counted is not None:
-        (share, unit), without, ends = seen.related_counted, seen.related or 0.0, seen.related_directions
+        (share, unit), without = seen.related_counted, seen.related or 0.0
     else:
-        share, unit, without, ends = seen.counted.best_counted, seen.counted.neighbours, seen.uncounted, seen.directions
-    settings = [f"model.degree_unit={unit:.3g}"]
-    settings += ["model.degrees_apart=true"] if ends == "both" and "degrees_apart" not in section(over, "model") else []
+        share, unit, without = seen.counted.best_counted, seen.counted.neighbours, seen.uncounted
+    model, settings = section(over, "model"), [f"model.degree_unit={unit:.3g}"]
+    both = "model.directions=both" in (*chosen, f"model.directions={model.get('directions')}")
+    settings += ["model.degrees_apart=true"] if both and "degrees_apart" not in model else []
     ranked = seen.rare or seen.several
     log.info(
         f"{', '.join(settings)}, because {told(share, ranked, precise=seen.precise)} where they see how many neighbours a node "

@@ -43,7 +43,7 @@ def _reader(manifest: Manifest, config: Config) -> str:
     if config.encodes:
         return "`model.inputs` is embeddings: features or both reads them"
     in_edges = "" if manifest.adjacency else ", for which `preprocess` needs --adjacency in"
-    return f"an encoder reads them: `model.encoder: sage`{in_edges}"
+    return f"an encoder reads them: `model.encoder: sage`{in_edges}; with `model.inputs: both` where nodes have equal rows"
 
 
 def _unused_weights(config: Config) -> str:

@@ -67,4 +67,5 @@ def test_what_is_said_names_the_hops(cli, communities, tmp_path, capfd):
     assert cli("train", communities, "--run", tmp_path / "alone", *options(*SETTINGS, *ALONE, "training.epochs=1")) == 0
     told = capfd.readouterr().err
     assert "nodes are seen by themselves" in told
+    assert cli("plan", communities, *options(*SETTINGS, *ALONE)) == 0
     assert "trained on 12 numbers of each node\n" in told
