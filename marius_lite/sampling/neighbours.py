@@ -171,13 +171,11 @@ class NeighbourLists:
         return self._degrees[rows]
 
     def _keep_degrees(self, row: int, degrees: Counts) -> None:
-        end, known = row + len(degrees), 0 if self._degrees is None else len(self._degrees)
-        if self._degrees is None or end > known:
-            room = np.zeros((end, *degrees.shape[1:]), np.float32)
-            if self._degrees is not None:
-                room[:known] = self._degrees
-            self._degrees = room
-        self._degrees[row:end] = degrees
+        end, kept = row + len(degrees), degrees[:0] if self._degrees is None else self._degrees
+        if end > len(kept):
+            kept = np.concatenate([kept, np.zeros((end - len(kept), *degrees.shape[1:]), np.float32)])
+        kept[row:end] = degrees
+        self._degrees = kept
 
     def _start(self, partitions: Iterable[int]) -> None:
         for k in sorted(partitions):

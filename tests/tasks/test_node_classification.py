@@ -57,15 +57,20 @@ def test_stopped_and_resumed_it_has_the_same_bits(cli, communities, tmp_path, in
     assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
 
 
+def train_in_parts(cli, dataset, folder, given, monkeypatch):
+    """Train a run at once, and one that is stopped twice: both come to the same."""
+    assert cli("train", dataset, "--run", folder / "whole", *options(*given)) == 0
+    with stops_after(monkeypatch, 2, 5):
+        assert cli("train", dataset, "--run", folder / "parts", *options(*given)) == 143
+        assert [cli("resume", folder / "parts") for _ in range(2)] == [143, 0]
+    assert amounts_to(folder / "parts") == amounts_to(folder / "whole")
+
+
 @pytest.mark.parametrize("encoder", ["sage", "gcn"])
 @pytest.mark.parametrize("more", [["storage.capacity=1"], ["sampling.scope=exact", "sampling.lists=disk", "storage.capacity=2"]])
 def test_numbers_of_neighbours_are_seen_after_a_stop_too(cli, communities, tmp_path, capfd, encoder, more, monkeypatch):
     given = [*more, f"model.encoder={encoder}", "model.degree_unit=6", "training.epochs=4", "evaluation.every_epochs=2"]
-    assert cli("train", communities, "--run", tmp_path / "whole", *options(*given)) == 0
-    with stops_after(monkeypatch, 2, 5):
-        assert cli("train", communities, "--run", tmp_path / "parts", *options(*given)) == 143
-        assert [cli("resume", tmp_path / "parts") for _ in range(2)] == [143, 0]
-    assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
+    train_in_parts(cli, communities, tmp_path, given, monkeypatch)
     require_usable(cli, tmp_path / "whole", tmp_path, capfd)
     assert cli("train", communities, "--run", tmp_path / "unseen", *options(*given, "model.degree_unit=0")) == 0
     assert amounts_to(tmp_path / "unseen")[0] != amounts_to(tmp_path / "whole")[0]
@@ -81,11 +86,7 @@ def test_numbers_of_neighbours_are_seen_after_a_stop_too(cli, communities, tmp_p
 def test_so_are_those_at_either_end(cli, communities, tmp_path, capfd, encoder, more, monkeypatch):
     ends = ["model.directions=both", "model.degrees_apart=true", "model.degree_unit=6"]
     given = [*more, *ends, f"model.encoder={encoder}", "training.epochs=4", "evaluation.every_epochs=2"]
-    assert cli("train", communities, "--run", tmp_path / "whole", *options(*given)) == 0
-    with stops_after(monkeypatch, 2, 5):
-        assert cli("train", communities, "--run", tmp_path / "parts", *options(*given)) == 143
-        assert [cli("resume", tmp_path / "parts") for _ in range(2)] == [143, 0]
-    assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
+    train_in_parts(cli, communities, tmp_path, given, monkeypatch)
     require_usable(cli, tmp_path / "whole", tmp_path, capfd)
 
 
