@@ -102,12 +102,12 @@ class Subgraphs:
         found: dict[str, Any] = {
             "x": x[torch.from_numpy(prepared.arrays["places"])] if disjoint else x,
             "edge_index": edges.index,
-            "n_id": self.raw.of(sample.nodes),
         }
-        if self._options.subgraph == "directional":  # else hops have no edges of their own
-            found |= {"num_sampled_nodes": sample.hop_nodes.tolist(), "num_sampled_edges": sample.hop_edges.tolist()}
         if self._labels is not None:
             found["y"] = torch.from_numpy(self._labels[sample.nodes])
+        found["n_id"] = self.raw.of(sample.nodes)
+        if self._options.subgraph == "directional":  # else hops have no edges of their own
+            found |= {"num_sampled_nodes": sample.hop_nodes.tolist(), "num_sampled_edges": sample.hop_edges.tolist()}
         if edges.types is not None:
             found["edge_type"] = edges.types
         if self.edges is not None:

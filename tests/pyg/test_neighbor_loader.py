@@ -1,5 +1,6 @@
 """Batches of the dataset's loader are those of PyTorch Geometric's form: raw ids, rows, labels and edges of the source files."""
 
+import copy
 import errno
 import os
 import re
@@ -11,10 +12,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric", reason="the loaders need the extra `gnn`")
+from torch_geometric.data import Data  # noqa: E402
 
 from marius_lite.errors import RunError, UserError  # noqa: E402
 from marius_lite.graph import Dataset  # noqa: E402
 from marius_lite.pyg import NeighborLoader  # noqa: E402
+from marius_lite.pyg.loader import _filled  # noqa: E402
 
 
 def same(one, other):
@@ -46,6 +49,22 @@ def test_batches_are_of_the_source_files(wide, memory, hops):
             assert degrees.max() <= max(hops)
     assert sorted(seen) == sorted(wide["train"])
     loader.close()
+
+
+def test_a_batch_is_as_its_constructor_makes_it(wide):
+    with NeighborLoader(wide["dataset"], [3, 2], "train", batch_size=4) as loader:
+        batch = next(iter(loader))
+    made = Data(**batch.to_dict())
+    assert repr(batch) == repr(made)
+    assert batch.is_node_attr("n_id")
+    assert not batch.is_node_attr("edge_index")
+    assert batch.stores[0]._parent() is batch
+    same(copy.deepcopy(batch).to_dict(), made.to_dict())
+
+    class Elsewhere(Data):  # as a version might be that holds attributes in another way
+        stores = property(lambda self: [None])
+
+    same(_filled(Elsewhere(), batch.to_dict()).to_dict(), made.to_dict())
 
 
 def test_the_memory_and_the_threads_change_nothing(wide, memory):
@@ -159,8 +178,6 @@ def test_what_cannot_be_is_refused(wide, arguments, said):
 
 
 def test_what_is_no_dataset_is_refused():
-    from torch_geometric.data import Data
-
     with pytest.raises(UserError, match="data: found Data: expected the folder of a dataset"):
         NeighborLoader(Data(), [2])
 
