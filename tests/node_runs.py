@@ -3,6 +3,8 @@
 import json
 import re
 
+from stopped_runs import stops_after
+
 SETTINGS = [
     "task=node_classification",
     "model.encoder=sage",
@@ -56,3 +58,20 @@ def require_usable(cli, run, tmp_path, capfd):
     assert cli("predict", run) == 0
     assert len(capfd.readouterr().out.splitlines()) > 100
     assert cli("export", run, "--output", tmp_path / "vectors", "--format", "parquet") == 0
+
+
+def amounts_to(run):
+    told = [(line["epoch"], line["step"], line["batch"], line["loss"]) for line in lines(run, "batch")]
+    accuracies = [(line["epoch"], line["accuracy"]) for line in lines(run, "evaluation")]
+    live = run / "checkpoints" / "latest" / "nodes" / "c"
+    rows = [path.read_bytes() for path in sorted(live.glob("*/0"))] if live.exists() else []
+    return told, accuracies, (run / "checkpoints" / "latest" / "dense.safetensors").read_bytes(), rows
+
+
+def train_in_parts(cli, dataset, folder, given, monkeypatch):
+    """Train a run at once, and one that is stopped twice: both come to the same."""
+    assert cli("train", dataset, "--run", folder / "whole", *options(*given)) == 0
+    with stops_after(monkeypatch, 2, 5):
+        assert cli("train", dataset, "--run", folder / "parts", *options(*given)) == 143
+        assert [cli("resume", folder / "parts") for _ in range(2)] == [143, 0]
+    assert amounts_to(folder / "parts") == amounts_to(folder / "whole")

@@ -19,6 +19,7 @@ def made_up():
         yield module
     for name in (
         "made_up",
+        "made_up_contagion",
         "made_up_counts",
         "made_up_figures",
         "made_up_graphs",

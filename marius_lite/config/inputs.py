@@ -42,7 +42,8 @@ def input_width(config: Config, facts: Facts) -> int:
     """Return how many numbers a node has in the encoder's input."""
     inputs = inputs_of(config, facts)
     features = facts.feature_width + config.model.code_columns if inputs != "embeddings" else 0
-    return features + (config.model.dim if inputs != "features" else 0)
+    known = facts.nodes_to_classify.classes if config.model.known_classes and facts.nodes_to_classify else 0
+    return features + (config.model.dim if inputs != "features" else 0) + known
 
 
 def input_dropout(config: Config, facts: Facts) -> float:

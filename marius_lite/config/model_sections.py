@@ -165,6 +165,14 @@ class ModelSection(Section):
         "where linear models are clearly better so",
     )
 
+    known_classes: bool = Field(
+        False,
+        description="an encoder also sees which training nodes are of which class, as a 0 or 1 for each class: who leaves often "
+        "knows others who left. The classes of a batch's own nodes are hidden from it, so that none is told what it is asked. "
+        "Training nodes see their own class when they are evaluated or exported. Without a configuration, `train` sets it where "
+        "linear models are clearly better so",
+    )
+
     @property
     def code_columns(self) -> int:
         """How many numbers of 0 or 1 a node has for codes."""

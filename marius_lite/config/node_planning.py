@@ -19,6 +19,7 @@ from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, d
 from marius_lite.config.packing import GROWING_SHARES, LISTS_AT_ONCE, growing_bytes
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
+from marius_lite.config.sizes import known_dtype
 from marius_lite.errors import UserError
 from marius_lite.ordering.lanes import in_each_lane
 from marius_lite.ordering.plan import check_node_capacity, make_node_plan
@@ -81,6 +82,16 @@ class NodePlanning:
             several = "any number of classes" if nodes.multi_label else "one class"
             raise UserError(
                 f"`loss.name` is {config.loss.name}, but nodes of the dataset have {several}: use {loss}, or leave it out"
+            )
+        if config.model.known_classes and nodes.multi_label:
+            raise UserError(
+                "`model.known_classes` is true, but nodes of the dataset have any number of classes: only one class is seen of "
+                "others: set it to false"
+            )
+        if config.model.known_classes and nodes.training <= config.training.batch_size:
+            raise UserError(
+                f"`model.known_classes` is true, but a batch of {config.training.batch_size:,} has all {nodes.training:,} "
+                "training nodes, whose classes are hidden from it: lower `training.batch_size`, for several batches an epoch"
             )
         if isinstance(weights, tuple) and len(weights) != nodes.classes:
             raise UserError(
@@ -231,6 +242,7 @@ def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
     workspace = encoder_bytes(config, sizes, inputs_of(config, facts) != "features")
     if config.device != "cpu":
         workspace = encoder_host_bytes_for_device(config, sizes)
+    known = known_dtype(nodes.classes).itemsize * facts.nodes if config.model.known_classes else 0
     one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
     return MemoryPlan(
         slots=slots,
@@ -238,9 +250,9 @@ def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
         slot_bytes=one,
         window_edges=nodes.training,
         buffer=slots * one,
-        edges=slots * facts.lists + facts.merging + nodes.training * (24 + sizes.labels),
+        edges=slots * facts.lists + facts.merging + nodes.training * (24 + sizes.labels) + known,
         workspace=workspace,
-        evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated),
+        evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated) + known,
     )
 
 

@@ -80,6 +80,16 @@ def _rules(config: Config) -> Rules:
             f"{model.directions}: neighbours at either end are counted where one is above 0 and the other both: set it to false",
         ),
         (
+            model.known_classes and (config.task != "node_classification" or config.training.method != "sampled"),
+            f"`model.known_classes` is true, but `task` is {config.task} and `training.method` {config.training.method}: the "
+            "classes of neighbours are seen by nodes that are classified, by sampled batches: set it to false",
+        ),
+        (
+            model.known_classes and config.scale.ranks > 1,
+            f"`model.known_classes` is true, but `scale.ranks` is {config.scale.ranks}: a batch's own classes are hidden "
+            "from it, and each rank would hide those of its own part alone: set one of them back",
+        ),
+        (
             model.hops != ModelSection().hops and not config.propagates,
             f"`model.hops` is {model.hops}, but `model.encoder` is {model.encoder}: only sgc and sign have it, remove it",
         ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +11,11 @@ STRIDE_STEP = 16
 """Bytes: a row's stride is a multiple of it."""
 LISTED_NODE_BYTES = 8 + 4
 """Bytes of a resident node beside its in-edges: where its list ends, and its in-degree."""
+
+
+def known_dtype(classes: int) -> np.dtype[Any]:
+    """Return the smallest type for a class counted from 1, or 0."""
+    return np.min_scalar_type(classes)
 
 
 def padded_width(width: int, dtype: npt.DTypeLike) -> int:

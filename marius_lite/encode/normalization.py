@@ -1,4 +1,4 @@
-"""Open what is done with an encoder's input before its first layer: the normalization of features, and their codes."""
+"""Open what is done with an encoder's input before its first layer: the normalization of features, codes, known classes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.features import Features
 from marius_lite.graph.inputs import features_read
-from marius_lite.nn.inputs import CodeColumns, DividedRows, LogColumns, Normalize, StandardColumns, as_they_are
+from marius_lite.graph.known_classes import known_classes
+from marius_lite.nn.inputs import CodeColumns, DividedRows, KnownColumns, LogColumns, Normalize, StandardColumns, as_they_are
 
 
 def normalization(dataset: Dataset, config: Config, device: torch.device | str = "cpu") -> Normalize:
-    """Return what `model.normalize_features` and `model.codes` ask for, for rows on ``device``.
+    """Return what `model.normalize_features`, `model.codes` and `model.known_classes` ask for, for rows on ``device``.
 
     The means and deviations of columns are those of a sample that follows from the dataset alone. So they are the same whenever
     a run is opened. Raises RunError for features that cannot be read.
     """
     features, codes = features_read(dataset, config), config.model.codes
-    if features is None:
-        return as_they_are
-    normalize = _normalized(features, config, device)
-    return CodeColumns(features.width, codes, normalize, device) if codes else normalize
+    normalize: Normalize = as_they_are
+    if features is not None:
+        normalize = _normalized(features, config, device)
+        normalize = CodeColumns(features.width, codes, normalize, device) if codes else normalize
+    known = known_classes(dataset, config)
+    return KnownColumns(known.shares, normalize, device) if known else normalize
 
 
 def _normalized(features: Features, config: Config, device: torch.device | str) -> Normalize:

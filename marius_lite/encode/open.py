@@ -12,6 +12,7 @@ from marius_lite.encode.normalization import normalization
 from marius_lite.encode.representation import Encoded, Representation, RowsThemselves
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.fanouts import hop_fanouts
+from marius_lite.graph.known_classes import known_classes
 from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.passes import AnyLists
@@ -37,4 +38,5 @@ def represent(
     pads = accelerator is not None and accelerator.recurring and recurs(config)
     device = next((weight.device for weight in encoder.parameters()), "cpu")
     dropout, left_out = float(config.model.input_dropout), float(config.sampling.edge_dropout)
-    return Encoded(rows, encoder, neighbourhoods, normalization(dataset, config, device), dropout, pads, left_out)
+    normalize, known = normalization(dataset, config, device), known_classes(dataset, config)
+    return Encoded(rows, encoder, neighbourhoods, normalize, dropout, pads, left_out, known)

@@ -19,11 +19,12 @@ from marius_lite._native import inverse_of, sort_rows
 from marius_lite.device.cache import HOT_SAMPLE
 from marius_lite.encode.layer_graph import graph_arrays, layer_graph
 from marius_lite.encode.neighbourhoods import Neighbourhoods
+from marius_lite.graph.known_classes import KnownClasses
 from marius_lite.nn.dropout import dropout
 from marius_lite.nn.edge_dropout import without_edges
 from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.nn.gradients import gradients
-from marius_lite.nn.inputs import Normalize
+from marius_lite.nn.inputs import KnownColumns, Normalize
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.rows.batch import Arrays, Arrived
 from marius_lite.rows.resident import ResidentRows
@@ -31,6 +32,8 @@ from marius_lite.sampling.neighbours import NeighbourSample
 from marius_lite.sampling.padding import padded
 from marius_lite.sampling.passes import Request
 from marius_lite.types import Ids, Rows
+
+KNOWN = "known classes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,8 @@ class Encoded:
 
     Each node is encoded once, wherever it stands. ``normalize``: see `nn.inputs`. ``dropout``: the share of the
     input's numbers set to zero. ``pads``: whether samples of nodes get sizes that recur, so that a device can repeat the work.
-    ``edge_dropout``: the share of sampled edges that each training of a batch leaves out.
+    ``edge_dropout``: the share of sampled edges that each training of a batch leaves out. ``known``: the classes of training
+    nodes, where they are seen: then ``normalize`` is `KnownColumns`. Those of a batch's own nodes are not.
     """
 
     def __init__(
@@ -126,8 +130,9 @@ class Encoded:
         dropout: float = 0.0,
         pads: bool = False,
         edge_dropout: float = 0.0,
+        known: KnownClasses | None = None,
     ):
-        self.rows, self.pads, self._edge_dropout = rows, pads, edge_dropout
+        self.rows, self.pads, self._edge_dropout, self._known = rows, pads, edge_dropout, known
         self._encoder, self._neighbourhoods, self._normalize, self._dropout = encoder, neighbourhoods, normalize, dropout
         self._weights = [weight for weight in encoder.parameters() if weight.requires_grad]
         self._device = self._weights[0].device if self._weights else torch.device("cpu")
@@ -177,7 +182,8 @@ class Encoded:
         assert prepared.sample is not None
         self.count(prepared)
         x = arrived.values().detach().requires_grad_(self.rows.learned is not None)
-        inputs = self._normalize(x)
+        normalize = self._normalize
+        inputs = normalize.beside(x, arrived.tensor(KNOWN)) if isinstance(normalize, KnownColumns) else normalize(x)
         if self._dropout:
             inputs = dropout(inputs, self._dropout)
         graph = layer_graph(prepared.sample, arrived, prepared.arrays)
@@ -210,6 +216,10 @@ class Encoded:
 
     def _prepared(self, sample: NeighbourSample, seeds: int) -> PreparedPlaces:
         rows, arrays = self.rows.each_table(sample.rows, sample.nodes), graph_arrays(sample, self._neighbourhoods.lists)
+        if self._known is not None:
+            codes = self._known.codes[sample.nodes].astype(np.float32)
+            codes[:seeds] = 0  # what they are asked for
+            arrays = {**arrays, KNOWN: codes}
         return PreparedPlaces(rows, arrays, sample, seeds)
 
     def _of_learned(self, d_x: Tensor | None) -> list[Tensor]:

@@ -17,6 +17,7 @@ from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import features_read, lists_read
+from marius_lite.graph.known_classes import known_classes
 from marius_lite.nn.encoders import AnyEncoder, Layered, whole_graph_reason
 from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.storage.buffer import PartitionBuffer
@@ -29,13 +30,14 @@ Inferred = AnyEncoder | Layered
 
 
 class InputRows:
-    """Reads what an encoder's input is made of by partition: features, the learned rows in ``table``, or both side by side.
+    """Reads what an encoder's input is made of by partition: features, the learned rows in ``table``, or both side by side; and
+    behind them the class of a training node, where a run sees known classes, see `KnownClasses`.
 
     Each partition is compared with its checksum when it is read. ``table`` has those of the learned rows.
     """
 
     def __init__(self, dataset: Dataset, config: Config, table: RowTable | None):
-        self._features = features_read(dataset, config)
+        self._features, self._known = features_read(dataset, config), known_classes(dataset, config)
         self._table, self._dim, self._partitioning = table, config.model.dim, dataset.partitioning
 
     def read(self, k: int) -> npt.NDArray[np.float32]:
@@ -47,6 +49,9 @@ class InputRows:
             learned = np.empty((self._partitioning.size(k), self._dim), np.float32)
             self._table.read_into(k, learned)
             parts.append(learned)
+        if self._known is not None:
+            span = self._partitioning.range(k)
+            parts.append(self._known.codes[span.start : span.stop, None].astype(np.float32))
         return np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
 
 

@@ -34,10 +34,12 @@ from marius_lite.graph.node_inputs import (
     by_counts,
     by_degree,
     by_ends,
+    by_known,
     by_number,
     by_place,
     by_tails,
     may_see_degrees,
+    may_see_known,
     say_codes,
 )
 from marius_lite.graph.symmetry import DIRECTIONS, directions
@@ -84,13 +86,17 @@ def _suitable_preset(dataset: Dataset, over: Mapping[str, Any]) -> tuple[str | N
     """Return the preset that suits a dataset, and what linear models say beside it."""
     memory = memory_of(over)
     nodes = over.get("task") in (None, presets.NODES)
-    seen = linear_models(dataset, _chosen(over, "directions"), may_see_degrees(over), memory) if nodes else None
+    shown = may_see_degrees(over), may_see_known(dataset, over)
+    seen = linear_models(dataset, _chosen(over, "directions"), *shown, memory) if nodes else None
     hops = by_place(over, seen) if seen is not None else []
     apart = by_ends(dataset, over) or by_number(dataset, over) if nodes and _bare(dataset, over) else []
     file = _preset(dataset, over, seen, hops, apart=bool(apart))
     if seen is not None:
-        hops = hops or by_itself(str(file), over, seen)
-        if not hops:
+        known = by_known(over, seen)
+        hops = hops or known or by_itself(str(file), over, seen)
+        if known:
+            hops += by_weight(over, seen) + by_degree(over, seen, hops)
+        elif not hops:
             hops = by_relation(over, seen) or [*more_hops(dataset, str(file), over, seen), *by_directions(over, seen)]
             hops += by_depth(dataset, str(file), over, seen, hops)
             hops += [] if "model.encoder=rgcn" in hops else by_weight(over, seen)
@@ -184,14 +190,16 @@ def shape_of(dataset: Dataset, over: Mapping[str, Any], seen: Tried | None = Non
     )
 
 
-def linear_models(dataset: Dataset, asked: Any = None, counts: bool = False, memory: int = 0) -> Tried | None:
+def linear_models(
+    dataset: Dataset, asked: Any = None, counts: bool = False, known: bool = False, memory: int = 0
+) -> Tried | None:
     """Try linear models where nodes have features and classes, see `graph.hops`. ``asked``: the given `model.directions`.
-    ``counts``: whether the encoder may be shown how many neighbours a node has. ``memory``: see
-    `graph.hops.tried`."""
+    ``counts``, ``known``: whether the encoder may be shown how many neighbours a node has, and which training nodes are of which
+    class. ``memory``: see `graph.hops.tried`."""
     if not _classified(dataset):
         return None
     ends = [asked] if asked in DIRECTIONS else DIRECTIONS[:1] if directions(dataset).undirected else DIRECTIONS
-    return tried(dataset, ends, unit_of, counts, memory)
+    return tried(dataset, ends, unit_of, counts, memory, known)
 
 
 def _classified(dataset: Dataset) -> bool:

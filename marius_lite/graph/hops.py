@@ -17,8 +17,10 @@ from marius_lite.graph.feature_sample import CODES, Codes, FeatureSample, sample
 from marius_lite.graph.first_hops import walked_rows
 from marius_lite.graph.graded import ranges_of_weights
 from marius_lite.graph.graph_sample import GraphSample, graph_sample
+from marius_lite.graph.known_classes import trained_classes
 from marius_lite.graph.linear_shares import HOPS, SURELY, Shares, Tried
 from marius_lite.graph.linear_test import SATURATED, LinearTest, clear, noise, shares_by_hops
+from marius_lite.graph.node_columns import Labels
 from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, degree_columns, whole_lists
 
 MOST_HOPS = 12
@@ -29,16 +31,24 @@ MOST_OF_COLUMN = (24, CODES[-1])
 """How many codes a column has whose codes are tried: first those of few, which say more than they cost."""
 DRAWN, MOST_TAKEN = 15, 1_000_000
 """How many neighbours of a node sage's preset draws, and of how many edges a graph may be for all of them to be taken."""
+MOST_KNOWN = 64
+"""Classes, at most, that training nodes are told to be of."""
 MOST_COLUMNS = 2_048
 """Columns that stand side by side where the neighbours of each relation, or of more than two hops, are apart."""
 
 
 def tried(
-    dataset: Dataset, directions: Sequence[str], unit_of: UnitOf = lambda _: None, counts: bool = True, memory: int = 0
+    dataset: Dataset,
+    directions: Sequence[str],
+    unit_of: UnitOf = lambda _: None,
+    counts: bool = True,
+    memory: int = 0,
+    known: bool = True,
 ) -> Tried | None:
     """Try them. ``directions``: values of `model.directions` that are tried, the usual one first. ``unit_of``: returns the weight
     of an edge that counts as one, None where all count alike; it is asked where something is tried. None where the graph is too
-    large, or there are too few training and validation nodes. ``counts``: whether the number of a node's neighbours may be shown.
+    large, or there are too few training and validation nodes. ``counts``, ``known``: whether the number of a node's
+    neighbours, and the classes of training nodes, may be shown.
 
     ``memory``: bytes, of which a part may be taken to look at a larger graph as a whole, see `whole_width`. Of graphs that are
     larger still some nodes are looked at, with some of their neighbours of two hops. Takes 300 MB at least. Raises UserError for
@@ -78,10 +88,26 @@ def tried(
         found = replace(found, several_shrinkage=test.shrinkage(twice, sizes=False) if test.several else None)
     found = _more_said(found, sample, rows, directions[-1])
     found = _by_kinds(found, dataset, sample, rows, list(dict.fromkeys([chosen, *directions[-1:]])))
+    found = _by_known(found, dataset, sample, rows, directions) if known else found
     found = replace(found, drawn=_of_drawn(found, dataset, sample, rows))
     if found.hops == 2 or not sample.whole:
         return found
     return replace(found, mixed=_mixed(test, rows, sample.facing(chosen), MOST_HOPS))
+
+
+def _by_known(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats, directions: Sequence[str]) -> Tried:
+    """Add what is said by which neighbours are training nodes of which class. Nodes have one class, and there are not many."""
+    labels, test = dataset.labels, sample.test
+    if found.by_features >= HARDLY_WRONG or not isinstance(labels, Labels) or labels.classes > MOST_KNOWN:
+        return found
+    codes = trained_classes(dataset, labels).codes[sample.nodes]
+    classes = (codes[:, None] == np.arange(1, labels.classes + 1)).astype(np.float32)
+    for ends in directions:
+        lists = sample.facing(ends)
+        share = test.of(rows, lists.means(rows), lists.without_loops().means(classes))
+        if share > found.known:
+            found = replace(found, known=share, known_directions=ends)
+    return found
 
 
 def _by_kinds(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats, directions: Sequence[str]) -> Tried:

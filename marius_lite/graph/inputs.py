@@ -53,8 +53,10 @@ def feature_width(dataset: Dataset, config: Config) -> int:
 
 
 def input_width(dataset: Dataset, config: Config) -> int:
-    """How many numbers of a node a model begins with: features, a 0 or 1 for each of their codes, then learned ones."""
-    return feature_width(dataset, config) + config.model.code_columns + config.learned_width
+    """How many numbers of a node a model begins with: features, a 0 or 1 for each of their codes, learned ones, then a 0 or 1 for
+    each class where some are known."""
+    known = dataset.required_labels().classes if config.model.known_classes else 0
+    return feature_width(dataset, config) + config.model.code_columns + config.learned_width + known
 
 
 def gathered_disk(dataset: Dataset, config: Config) -> int:

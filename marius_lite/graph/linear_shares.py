@@ -78,7 +78,8 @@ class Tried:
     not tried. ``bent_apart``, ``bent_mixed``: ``apart`` and ``mixed`` of two hops, also with random units beside them.
     ``deeper``, ``related_deeper``: as ``apart`` and ``related``, of 3, 4, ... hops; empty where that was not tried.
     ``related_counted``: ``related`` beside the number of neighbours at each end, and their mean number. ``several_shrinkage``:
-    that which is best after two hops where nodes have several classes.
+    that which is best after two hops where nodes have several classes. ``known``: by nodes and neighbours of one hop, and by
+    which of these are training nodes of which class; 0 where that was not tried. ``known_directions``: the best for it.
     """
 
     own: float
@@ -106,6 +107,8 @@ class Tried:
     related_deeper: tuple[float, ...] = ()
     related_counted: tuple[float, float] | None = None
     several_shrinkage: float | None = None
+    known: float = 0.0
+    known_directions: str = "in"
 
     def told(self, share: float) -> str:
         """Say what a share means."""
@@ -134,7 +137,7 @@ class Tried:
         """Whether a node must be told from its neighbours. None where neither is clearly better, or features say little."""
         if self.better_inputs == "embeddings":
             return None
-        if self.depth > 2:
+        if self.better_known or self.depth > 2:
             return True
         apart, mixed = max(self.own, self.apart, self.bent_apart), max(*self.mixed, self.bent_mixed)
         shown = self.better_inputs is None and not self.several and self.better_counted
@@ -217,6 +220,13 @@ class Tried:
     def by_features(self) -> float:
         """The best share of all that features and numbers of neighbours say."""
         return max(self.near, *self.deeper, *self.related_deeper, 0)
+
+    @property
+    def better_known(self) -> bool:
+        """Whether the classes of training nodes among neighbours clearly say more than all else. Where learned rows are far
+        better than features, these learn as much, and of more than one hop."""
+        placed = (self.placed.alone, self.placed.beside) if self.placed else ()
+        return self.better_inputs is None and self._clear(self.known, max(self.by_features, *placed, 0))
 
     @property
     def better_inputs(self) -> str | None:

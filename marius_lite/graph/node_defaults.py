@@ -35,6 +35,8 @@ SOME = [15, 10]
 NORMALIZE = "model.normalize_features"
 SLIGHT = 0.1
 """The most shrinkage of linear models that is little."""
+LEAST_BATCHES = 8
+"""Batches of an epoch, at least, where each hides the classes of its own nodes: those that are validated see all."""
 SHOWN_SO = ("dropout", "input_dropout", "normalize_features", "most_deviations", "codes", "degrees_apart")
 """What of a model says how its input is shown, which leaves open of what kind it is."""
 
@@ -49,12 +51,14 @@ def node_settings(dataset: Dataset, file: str, over: Mapping[str, Any]) -> list[
         return []
     preset = presets.read(name, None)
     _say_few(dataset, name)
-    ends = _both_ends(dataset, name, over)
+    ends, size = _both_ends(dataset, name, over), _smaller_batches(dataset, preset, over)
+    sized = presets.merged(over, {"training": {"batch_size": size}}) if size else over
     return [
+        *([f"training.batch_size={size}"] if size else []),
         *_features(dataset, preset, over),
         *ends,
         *_first_hops(dataset, name, over, "both" if ends else section(over, "model").get("directions", "in")),
-        *_epochs(dataset, preset, over, UPDATES[name]),
+        *_epochs(dataset, preset, sized, UPDATES[name]),
         *_layers(preset, over),
         *_implied(over),
     ]
@@ -310,6 +314,20 @@ def patience_of_sgc(over: Mapping[str, Any]) -> list[str]:
 
 def _repeated(values: list[Any], count: int) -> list[Any]:
     return [*values, *[values[-1]] * count][:count]
+
+
+def _smaller_batches(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, Any]) -> int:
+    """Return the size of smaller batches where known classes are seen and an epoch would have few: each hides those of its own
+    nodes. 0: batches are of the preset's size."""
+    size = ceil(dataset.node_counts.get("train", 0) / LEAST_BATCHES)
+    given = "batch_size" in section(over, "training") or section(over, "model").get("known_classes") is not True
+    if given or size >= preset["training"]["batch_size"]:
+        return 0
+    log.info(
+        f"training.batch_size={size}, because each batch hides the classes of its own nodes (model.known_classes): an epoch has "
+        f"{LEAST_BATCHES} batches"
+    )
+    return size
 
 
 def _epochs(dataset: Dataset, preset: Mapping[str, Any], over: Mapping[str, Any], updates: int) -> list[str]:

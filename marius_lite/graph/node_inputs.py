@@ -35,6 +35,28 @@ def may_see_degrees(over: Mapping[str, Any]) -> bool:
     return not other and "degree_unit" not in model and "method" not in section(over, "training")
 
 
+def may_see_known(dataset: Dataset, over: Mapping[str, Any]) -> bool:
+    """Return whether what is given leaves open that an encoder sees which training nodes are of which class."""
+    given, trained = section(over, "training"), dataset.node_counts.get("train", 0)
+    size = given.get("batch_size", 1)
+    model = {*SHOWN_SO, "layers", "directions", "degree_unit", "weight_unit"}.issuperset(section(over, "model"))
+    return model and "method" not in given and "ranks" not in section(over, "scale") and isinstance(size, int) and size < trained
+
+
+def by_known(over: Mapping[str, Any], seen: Tried) -> list[str]:
+    """Return the settings that let an encoder see which training nodes are of which class, where linear models are clearly better
+    so."""
+    if not seen.better_known:
+        return []
+    settings, ends = ["model.known_classes=true"], seen.known_directions
+    settings += [f"model.directions={ends}"] if ends != "in" and "directions" not in section(over, "model") else []
+    log.info(
+        f"{', '.join(settings)}, because {seen.told(seen.known)} by which of their neighbours are training nodes of which class, "
+        f"and {seen.shown(seen.by_features)} without; --set model.known_classes=false does not show it"
+    )
+    return settings
+
+
 def by_degree(over: Mapping[str, Any], seen: Tried, chosen: Sequence[str]) -> list[str]:
     """Return the settings that show an encoder how many neighbours a node has, where linear models are clearly better so, or
     classes are rare and they are not worse.

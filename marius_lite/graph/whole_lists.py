@@ -50,6 +50,16 @@ class WholeLists:
         before = np.concatenate([[0], np.cumsum(kept)])
         return WholeLists(before[self.indptr], self.sources[kept])
 
+    def without_loops(self) -> WholeLists:
+        """Return the lists without edges from a node to itself."""
+        targets = np.repeat(np.arange(len(self.indptr) - 1, dtype=np.int32), np.diff(self.indptr))
+        kept = self.sources != targets
+        if kept.all():
+            return self
+        before = np.concatenate([[0], np.cumsum(kept)])
+        rel, factors = (None if each is None else each[kept] for each in (self.rel, self.factors))
+        return WholeLists(before[self.indptr], self.sources[kept], rel, factors)
+
     def drawn(self, most: int) -> WholeLists:
         """Return the lists with ``most`` edges of each node, or all of its edges where it has no more: the same at each call."""
         counts = np.diff(self.indptr)

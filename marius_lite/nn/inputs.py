@@ -83,6 +83,28 @@ class CodeColumns:
         return torch.cat([normalized[:, : self._columns], *flags, normalized[:, self._columns :]], 1)
 
 
+class KnownColumns:
+    """Does as ``normalize`` with all but the last number of each row, and puts a number for each class behind them: whether the
+    last number is the class, counted from 1 (0: none is known), as a column of mean 0 and standard deviation 1.
+
+    ``shares``: of all nodes, those that are known to be of each class (classes,). A class of few would be next to nothing in a
+    mean of neighbours otherwise.
+    """
+
+    def __init__(self, shares: Floats, normalize: Normalize, device: torch.device | str = "cpu"):
+        self._shares = torch.from_numpy(shares).to(device)
+        self._deviations = (self._shares * (1 - self._shares)).sqrt_().clamp_min_(1e-6)
+        self._classes, self._normalize = torch.arange(1, len(shares) + 1, dtype=torch.float32, device=device), normalize
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.beside(x[:, :-1], x[:, -1])
+
+    def beside(self, x: Tensor, known: Tensor) -> Tensor:
+        """Return what a call does for rows ``x`` and the last numbers, ``known``, by themselves."""
+        flags = (known[:, None] == self._classes).to(torch.float32)
+        return torch.cat([self._normalize(x), flags.sub_(self._shares).div_(self._deviations)], 1)
+
+
 def _beside(features: Tensor, x: Tensor) -> Tensor:
     columns = features.shape[1]
     return torch.cat([features, x[:, columns:]], 1) if columns < x.shape[1] else features

@@ -19,6 +19,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.graph.node_columns import Labels
 from marius_lite.graph.plans import plans_of
+from marius_lite.log import log
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
@@ -68,6 +69,11 @@ class NodeClassification:
             option, run = "--exclude-self" if exclude_self else "--include-self", checkpoint.run.path
             raise UserError(f"{option}: {run} classifies nodes, so there are no answers to leave out: leave out the option")
         dataset, folder = checkpoint.dataset, checkpoint.run.path
+        if checkpoint.config.model.known_classes and split == "train":
+            log.warning(
+                "training nodes see their own classes (model.known_classes), so that these figures say nothing: evaluate another "
+                "split"
+            )
         result = classify_split(dataset, open_classifier(checkpoint), checkpoint.config, split, folder, checkpoint.table)
         warn_of_chance(result, not isinstance(dataset.required_labels(), Labels))
         return result

@@ -37,6 +37,7 @@ SAME = (
     "model.degree_unit",
     "model.degrees_apart",
     "model.codes",
+    "model.known_classes",
     "optimizer.rows.name",
     "optimizer.dense.name",
     "storage.row_dtype",

@@ -4,9 +4,10 @@
                                     [--work FOLDER] [--table FILE]
 
 Each row is a graph of `made_up_graphs.py`, `made_up_worlds.py`, `made_up_weights.py`, `made_up_nodes.py`, `made_up_classes.py`,
-`made_up_ends.py`, `made_up_profiles.py`, `made_up_trades.py` or `made_up_large.py`, a recipe and the test figure by seed:
-filtered MRR, accuracy, micro F1 or (of a rare class) ROC AUC, and the epochs. Recipes are what a user types.
-Peers are written in plain PyTorch and PyTorch Geometric, and look at everything at once. `oracle` knows how the graph was made,
+`made_up_ends.py`, `made_up_profiles.py`, `made_up_trades.py`, `made_up_contagion.py` or `made_up_large.py`, a recipe and the test
+figure by seed: filtered MRR, accuracy, micro F1 or (of a rare class) ROC AUC, and the epochs. Recipes are what a user types.
+Peers are written in plain PyTorch and PyTorch Geometric, and look at everything at once. `mlp known` sees which neighbours are
+training nodes of which class, where classes pass along edges. `oracle` knows how the graph was made,
 `popularity` ranks by counts of training edges. `made_up_counts.py` counts more; its figures are of 1,200 test edges.
 """
 
@@ -25,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from made_up_classes import CLASSES
+from made_up_contagion import CONTAGION, known_neighbours
 from made_up_counts import counters
 from made_up_ends import ENDS
 from made_up_figures import classed_right, figure_of
@@ -42,7 +44,7 @@ from marius_lite.cli.main import run
 
 Array = npt.NDArray[Any]
 LINKS: dict[str, Callable[[int], Links]] = {**GRAPHS, **WORLDS, **WEIGHTS}
-NODES: dict[str, Callable[[int], Nodes]] = {**FEATURED, **CLASSES, **ENDS, **PROFILES, **LARGE}
+NODES: dict[str, Callable[[int], Nodes]] = {**FEATURED, **CLASSES, **ENDS, **PROFILES, **CONTAGION, **LARGE}
 COUNTED = 1200
 ONE = ["--set", "training.threads=1"]
 QUARTER = ["--set", "storage.capacity=4"]
@@ -78,6 +80,7 @@ OF_NODES: dict[str, list[str]] = {
     "by accuracy": ["--set", "training.metric=accuracy", "--set", "model.directions=in"],
     "balanced": ["--set", "loss.class_weights=balanced"],
     "degrees not seen": ["--set", "model.degree_unit=0"],
+    "classes not seen": ["--set", "model.known_classes=false"],
     "features": ["--set", "model.inputs=features"],
     "two hops": ["--set", "model.layers=[128]", "--set", "model.inputs=features"],
     "columns": ["--set", "model.normalize_features=columns"],
@@ -255,11 +258,12 @@ def peer_nodes(graph: Nodes, kind: str, seed: int, epochs: int = 300) -> float:
     edges = torch.from_numpy(np.concatenate([graph.edges, graph.edges[:, ::-1]]).T.copy())
     x, y = torch.from_numpy(graph.x), torch.from_numpy(graph.y.astype(np.int64))
     x = (x - x.mean(0)) / x.std(0).clamp(min=1e-6) if x.shape[1] else torch.randn(len(x), 64).requires_grad_()
+    x = torch.cat([x, torch.from_numpy(known_neighbours(graph))], 1) if kind == "mlp known" else x
     several = y.ndim == 2
     width = y.shape[1] if several else int(y.max()) + 1
     model = (
         MLP([x.shape[1], 64, width])
-        if kind == "mlp"
+        if "mlp" in kind
         else {"gcn": GCN, "sage": GraphSAGE}[kind](x.shape[1], 64, 2, width, dropout=0.5)
     )
     learned = [x] if x.requires_grad else []
@@ -268,7 +272,7 @@ def peer_nodes(graph: Nodes, kind: str, seed: int, epochs: int = 300) -> float:
     best = (-1.0, 0.0)
     for _ in range(epochs):
         model.train()
-        out = model(x) if kind == "mlp" else model(x, edges)
+        out = model(x) if "mlp" in kind else model(x, edges)
         loss = (
             F.binary_cross_entropy_with_logits(out[train], y[train].float()) if several else F.cross_entropy(out[train], y[train])
         )
@@ -277,7 +281,7 @@ def peer_nodes(graph: Nodes, kind: str, seed: int, epochs: int = 300) -> float:
         optimizer.step()
         model.eval()
         with torch.no_grad():
-            out = model(x) if kind == "mlp" else model(x, edges)
+            out = model(x) if "mlp" in kind else model(x, edges)
         best = max(best, (classed_right(out[valid], y[valid]), classed_right(out[test], y[test])), key=lambda pair: pair[0])
     return best[1]
 
@@ -290,7 +294,8 @@ def rows_of(name: str, seed: int, recipes: list[str], peers: bool, folder: Path)
     if peers and link:
         result = {kind: f"{figure:.4f}" for kind, figure in peers_of_links(graph, seed).items()}
     elif peers:
-        result = {f"PyG {kind}": f"{100 * peer_nodes(graph, kind, seed):.1f}" for kind in ("mlp", "gcn", "sage")}
+        kinds = ["mlp", "gcn", "sage", *(["mlp known"] if name in CONTAGION else [])]
+        result = {f"PyG {kind}": f"{100 * peer_nodes(graph, kind, seed):.1f}" for kind in kinds}
     if recipes:
         (stored_links if link else stored_nodes)(graph, folder)
     for number, recipe in enumerate(recipes):

@@ -69,6 +69,8 @@ def main() -> None:
     parser.add_argument("--set", dest="sets", action="append", default=[])
     parser.add_argument("--work", type=Path, default=None, help="folder for the runs, which are removed afterwards")
     a = parser.parse_args()
+    if a.work:
+        a.work.mkdir(parents=True, exist_ok=True)
     reads, writes = (rate / 1e9 for rate in rates(a.work or a.datasets[0].absolute().parent))
     print(f"{a.config.name}, {' '.join(a.sets)}, {cpu_name()}; the disk reads {reads:.2f} and writes {writes:.2f} GB/s")
     print(f"| graph | way | seed | {' | '.join(COLUMNS)} |")

@@ -137,9 +137,10 @@ def test_every_encoder_has(on_the_cpu, emulated, tmp_path, kind, encoder):
 
 
 @pytest.mark.parametrize("encoder", ["sage", "gcn", "rgcn"])
-def test_numbers_of_neighbours_at_either_end_have(on_the_cpu, emulated, tmp_path, encoder):
-    ends = ["model.directions=both", "model.degree_unit=6", "model.degrees_apart=true"]
-    dataset, settings, expected = on_the_cpu("features", *ends, f"model.encoder={encoder}", "training.epochs=1")
+@pytest.mark.parametrize("shown", [["model.degree_unit=6", "model.degrees_apart=true"], ["model.known_classes=true"]])
+def test_numbers_of_neighbours_at_either_end_and_their_classes_have(on_the_cpu, emulated, tmp_path, encoder, shown):
+    more = ["model.directions=both", *shown, f"model.encoder={encoder}", "training.epochs=1"]
+    dataset, settings, expected = on_the_cpu("features", *more)
     train_run(dataset, tmp_path / "run", load(sets=[*settings, *PATHS["zero_copy, cached"]]))
     same(amounts_to(tmp_path / "run"), expected)
 

@@ -55,6 +55,7 @@ def neighbours(run):
             "model.degrees_apart=true",
             "training.epochs=5",
         ],
+        ["model.inputs=both", "model.known_classes=true", "training.epochs=5"],
     ],
 )
 def test_a_run_has_the_same_bits(communities, repeats, tmp_path, path, more):

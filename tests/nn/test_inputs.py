@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from marius_lite.nn.inputs import CodeColumns, DividedRows, LogColumns, StandardColumns, as_they_are
+from marius_lite.nn.inputs import CodeColumns, DividedRows, KnownColumns, LogColumns, StandardColumns, as_they_are
 
 
 def test_features_alone_are_scaled():
@@ -45,3 +45,19 @@ def test_codes_stand_behind_features_and_before_learned_rows():
     found[:, 5].sum().backward()
     assert x.grad.tolist() == [[0, 0, 1]] * 3
     assert CodeColumns(3, {1: [1]}, as_they_are)(x.detach()).tolist()[1] == [4, 1, -3, 1]
+
+
+def test_known_classes_stand_behind_all_else_as_columns_of_deviation_one():
+    codes = torch.tensor([0.0, 1, 2, 2, 0, 0, 0, 2])
+    x = torch.randn(8, 3, requires_grad=True)
+    known = KnownColumns(np.array([1 / 8, 3 / 8, 0], np.float32), DividedRows(2))
+    found = known(torch.cat([x, codes[:, None]], 1))
+    assert torch.equal(found, known.beside(x, codes))
+    assert torch.equal(found[:, :3], DividedRows(2)(x))
+    told = found[:, 3:5]
+    torch.testing.assert_close(told.mean(0), torch.zeros(2), atol=1e-6, rtol=0)
+    torch.testing.assert_close(told.std(0, correction=0), torch.ones(2))
+    assert torch.equal(told.argmax(0), torch.tensor([1, 2]))
+    assert not found[:, 5].any(), "nobody is of the third class"
+    found[:, :3].sum().backward()
+    assert x.grad is not None

@@ -7,7 +7,7 @@ import pytest
 import torch
 import zarr
 from community_graph import arguments
-from node_runs import lines, options, require_usable
+from node_runs import amounts_to, lines, options, require_usable, train_in_parts
 from safetensors.torch import load_file
 from stopped_runs import stops_after
 
@@ -15,14 +15,6 @@ from marius_lite.errors import UserError
 from marius_lite.predict.links import predict_links
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
-
-
-def amounts_to(run):
-    told = [(line["epoch"], line["step"], line["batch"], line["loss"]) for line in lines(run, "batch")]
-    accuracies = [(line["epoch"], line["accuracy"]) for line in lines(run, "evaluation")]
-    live = run / "checkpoints" / "latest" / "nodes" / "c"
-    rows = [path.read_bytes() for path in sorted(live.glob("*/0"))] if live.exists() else []
-    return told, accuracies, (run / "checkpoints" / "latest" / "dense.safetensors").read_bytes(), rows
 
 
 @pytest.mark.parametrize("encoder", ["sage", "gcn", "gat", "rgcn"])
@@ -55,15 +47,6 @@ def test_stopped_and_resumed_it_has_the_same_bits(cli, communities, tmp_path, in
         assert cli("train", communities, "--run", tmp_path / "parts", *options(*more)) == 143
         assert [cli("resume", tmp_path / "parts") for _ in range(3)] == [143, 143, 0]
     assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
-
-
-def train_in_parts(cli, dataset, folder, given, monkeypatch):
-    """Train a run at once, and one that is stopped twice: both come to the same."""
-    assert cli("train", dataset, "--run", folder / "whole", *options(*given)) == 0
-    with stops_after(monkeypatch, 2, 5):
-        assert cli("train", dataset, "--run", folder / "parts", *options(*given)) == 143
-        assert [cli("resume", folder / "parts") for _ in range(2)] == [143, 0]
-    assert amounts_to(folder / "parts") == amounts_to(folder / "whole")
 
 
 @pytest.mark.parametrize("encoder", ["sage", "gcn"])
@@ -148,6 +131,9 @@ def test_in_memory_one_thread_or_two_are_the_same_batches(cli, communities, tmp_
         (["model.degree_unit=3", "model.encoder=torch_geometric.nn:MLP"], "only sage, gcn, gat, rgcn see how many neighbours"),
         (["model.degree_unit=3", "training.method=layerwise"], "`model.degree_unit` is 3, but"),
         (["model.degree_unit=3", "model.degrees_apart=true"], "`model.degrees_apart` is true, but"),
+        (["model.known_classes=true", "training.batch_size=120"], "a batch of 120 has all 120 training nodes"),
+        (["model.known_classes=true", "training.method=layerwise"], "`model.known_classes` is true, but `task` is"),
+        (["model.known_classes=true", "scale.ranks=2"], "`scale.ranks` is 2: a batch's own classes are hidden"),
         (["model.directions=both", "model.degrees_apart=true"], "`model.degree_unit` is 0 and `model.directions` both"),
         (["model.degree_unit=3", "model.reversible=2", "model.layers=[16,16]", "sampling.fanouts=[5,5,5]"], "and not reversible"),
     ],
