@@ -155,7 +155,7 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
     nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     model, width, edges = config.model, sizes.in_width, sum(drawn)
     copies = config.training.staleness + sizes.tables + NORMALIZING[model.normalize_features] + 2 * (drops(config) + learned)
-    copies += bool(model.codes)
+    copies += bool(model.codes) + model.known_classes
     rows = width * copies * nodes[-1]
     if model.encoder in SUMMING:
         rows += width * (3 + 2 * learned) * nodes[-2] + 2 * nodes[-1] * min([*model.layers, sizes.out_width][0], width)
@@ -176,7 +176,7 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, cached: int) -> di
     values, edges = _values(config, nodes, drawn, sizes, on_device=True), sum(drawn)
     needed = {
         "batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
-        "tensors": (2 + (config.model.shown_degrees > 0)) * 4 * 4 * nodes[-1] * sizes.in_width
+        "tensors": (2 + (config.model.shown_degrees > 0) + config.model.known_classes) * 4 * 4 * nodes[-1] * sizes.in_width
         + 32 * edges
         + values
         + _labels(config, sizes),
@@ -314,6 +314,6 @@ def _own_layers(nodes: int, edges: int, widths: list[int]) -> int:
 
 def _packet(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
     """Return the bytes of the ids that are sent for a batch: the rows of each table and which of them other batches share;
-    offsets, edges, degrees and labels."""
+    offsets, edges, degrees at each end, known classes and labels."""
     rows = sizes.tables * nodes[-1] * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4)
-    return rows + 8 * (nodes[-2] + 1) + 8 * edges + 4 * nodes[-1] + (sizes.labels or 8) * sizes.seeds
+    return rows + 8 * (nodes[-2] + 1) + 8 * edges + 3 * 4 * nodes[-1] + (sizes.labels or 8) * sizes.seeds
