@@ -167,7 +167,7 @@ class ModelSection(Section):
 
     known_classes: bool = Field(
         False,
-        description="an encoder also sees which training nodes are of which class, as a 0 or 1 for each class: who leaves often "
+        description="an encoder also sees which training nodes are of which class, as a number for each class: who leaves often "
         "knows others who left. The classes of a batch's own nodes are hidden from it, so that none is told what it is asked. "
         "Training nodes see their own class when they are evaluated or exported. Without a configuration, `train` sets it where "
         "linear models are clearly better so",

@@ -34,6 +34,7 @@ from marius_lite.sampling.passes import Request
 from marius_lite.types import Ids, Rows
 
 KNOWN = "known classes"
+"""The name of the array that says which class each node of a batch is known to be of."""
 
 
 @dataclass(frozen=True, slots=True)
