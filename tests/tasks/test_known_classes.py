@@ -15,14 +15,13 @@ KNOWN = "model.known_classes=true"
 EXACT = ["sampling.scope=exact", "storage.capacity=2"]
 
 
-@pytest.mark.parametrize("encoder", ["sage", "gcn", "gat", "rgcn"])
 @pytest.mark.parametrize(
-    "more",
+    ("encoder", "more"),
     [
-        ["storage.capacity=1", "model.inputs=both", "model.dim=8"],
-        EXACT,
-        [*EXACT, "sampling.lists=disk", "model.inputs=embeddings", "model.dim=8"],
-        [*EXACT, "sampling.refresh_epochs=2", "model.normalize_features=columns"],
+        ("sage", ["storage.capacity=1", "model.inputs=both", "model.dim=8"]),
+        ("gcn", EXACT),
+        ("rgcn", [*EXACT, "sampling.lists=disk", "model.inputs=embeddings", "model.dim=8"]),
+        ("gat", [*EXACT, "sampling.refresh_epochs=2", "model.normalize_features=columns"]),
     ],
 )
 def test_a_stopped_run_comes_to_the_same_bits(cli, communities, tmp_path, capfd, encoder, more, monkeypatch):
