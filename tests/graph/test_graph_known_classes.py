@@ -9,8 +9,9 @@ from stored_nodes import stored
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.known_classes import trained_classes
+from marius_lite.graph.node_inputs import may_see_known
 
-NODES, CLASSES = 1200, 3
+NODES, TRAINED, CLASSES = 900, 380, 3
 
 
 def test_they_are_those_of_training_nodes_alone(communities):
@@ -39,7 +40,7 @@ def passed_on(cli, folder, passes, loops=0):
     np.save(folder / "edges.npy", edges)
     np.save(folder / "x.npy", rng.normal(size=(NODES, 4)).astype(np.float32))
     np.save(folder / "y.npy", y)
-    stored(cli, folder, rng.permutation(NODES), 500)
+    stored(cli, folder, rng.permutation(NODES), TRAINED)
     return Dataset.open(folder / "d")
 
 
@@ -48,15 +49,30 @@ def test_where_classes_pass_along_edges_they_are_seen(cli, tmp_path, caplog):
     with caplog.at_level(logging.INFO, "marius_lite"):
         config = config_for(dataset, None)
     assert config.model.known_classes
-    assert config.training.batch_size == 63, "eight batches"
+    assert config.training.batch_size == 48, "eight batches"
     assert config.model.encoder == "sage"
     assert "by which of their neighbours are training nodes of which class" in caplog.text
-    for given in (["model.known_classes=false"], ["training.batch_size=500"], ["model.encoder=gcn"]):
-        assert not config_for(dataset, None, given).model.known_classes
-    assert config_for(dataset, "preset:gcn", ["model.known_classes=true"]).training.batch_size == 63
-    config = config_for(dataset, None, ["training.batch_size=100"])
-    assert config.model.known_classes
-    assert config.training.batch_size == 100
+    assert not config_for(dataset, None, ["model.known_classes=false"]).model.known_classes
+    sizes = ([], 48), (["training.batch_size=100"], 100)
+    for given, size in sizes:
+        assert config_for(dataset, "preset:gcn", ["model.known_classes=true", *given]).training.batch_size == size
+
+
+@pytest.mark.parametrize(
+    ("given", "may"),
+    [
+        ({}, True),
+        ({"training": {"batch_size": 119}}, True),
+        ({"training": {"batch_size": 120}}, False),
+        ({"training": {"method": "layerwise"}}, False),
+        ({"model": {"directions": "both"}}, True),
+        ({"model": {"encoder": "gcn"}}, False),
+        ({"model": {"known_classes": False}}, False),
+        ({"scale": {"ranks": 2}}, False),
+    ],
+)
+def test_what_is_given_may_settle_it(communities, given, may):
+    assert may_see_known(Dataset.open(communities), given) == may
 
 
 @pytest.mark.parametrize("loops", [0, NODES])
