@@ -9,12 +9,15 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
 from marius_lite.graph.features import Features
 from marius_lite.graph.inputs import features_read
-from marius_lite.graph.known_classes import known_classes
+from marius_lite.graph.known_classes import KnownClasses
 from marius_lite.nn.inputs import CodeColumns, DividedRows, KnownColumns, LogColumns, Normalize, StandardColumns, as_they_are
 
 
-def normalization(dataset: Dataset, config: Config, device: torch.device | str = "cpu") -> Normalize:
-    """Return what `model.normalize_features`, `model.codes` and `model.known_classes` ask for, for rows on ``device``.
+def normalization(
+    dataset: Dataset, config: Config, device: torch.device | str = "cpu", known: KnownClasses | None = None
+) -> Normalize:
+    """Return what `model.normalize_features` and `model.codes` ask for, for rows on ``device``: `KnownColumns` where classes
+    are ``known``.
 
     The means and deviations of columns are those of a sample that follows from the dataset alone. So they are the same whenever
     a run is opened. Raises RunError for features that cannot be read.
@@ -24,7 +27,6 @@ def normalization(dataset: Dataset, config: Config, device: torch.device | str =
     if features is not None:
         normalize = _normalized(features, config, device)
         normalize = CodeColumns(features.width, codes, normalize, device) if codes else normalize
-    known = known_classes(dataset, config)
     return KnownColumns(known.shares, normalize, device) if known else normalize
 
 

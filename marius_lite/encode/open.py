@@ -38,5 +38,6 @@ def represent(
     pads = accelerator is not None and accelerator.recurring and recurs(config)
     device = next((weight.device for weight in encoder.parameters()), "cpu")
     dropout, left_out = float(config.model.input_dropout), float(config.sampling.edge_dropout)
-    normalize, known = normalization(dataset, config, device), known_classes(dataset, config)
+    known = known_classes(dataset, config)
+    normalize = normalization(dataset, config, device, known)
     return Encoded(rows, encoder, neighbourhoods, normalize, dropout, pads, left_out, known)

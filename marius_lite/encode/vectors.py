@@ -17,7 +17,7 @@ from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import features_read, lists_read
-from marius_lite.graph.known_classes import known_classes
+from marius_lite.graph.known_classes import KnownClasses, known_classes
 from marius_lite.nn.encoders import AnyEncoder, Layered, whole_graph_reason
 from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.storage.buffer import PartitionBuffer
@@ -31,13 +31,13 @@ Inferred = AnyEncoder | Layered
 
 class InputRows:
     """Reads what an encoder's input is made of by partition: features, the learned rows in ``table``, or both side by side; and
-    behind them the class of a training node, where a run sees known classes, see `KnownClasses`.
+    behind them the ``known`` class of each node, where a run sees some.
 
     Each partition is compared with its checksum when it is read. ``table`` has those of the learned rows.
     """
 
-    def __init__(self, dataset: Dataset, config: Config, table: RowTable | None):
-        self._features, self._known = features_read(dataset, config), known_classes(dataset, config)
+    def __init__(self, dataset: Dataset, config: Config, table: RowTable | None, known: KnownClasses | None = None):
+        self._features, self._known = features_read(dataset, config), known
         self._table, self._dim, self._partitioning = table, config.model.dim, dataset.partitioning
 
     def read(self, k: int) -> npt.NDArray[np.float32]:
@@ -75,7 +75,8 @@ def write_vectors(dataset: Dataset, config: Config, encoder: Inferred, table: Ro
     adjacency = lists_read(dataset, config)
     assert adjacency is not None
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
-    inputs, normalize = InputRows(dataset, config, table), normalization(dataset, config)
+    known = known_classes(dataset, config)
+    inputs, normalize = InputRows(dataset, config, table, known), normalization(dataset, config, known=known)
     return infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), output, degrees, normalize)
 
 
