@@ -689,6 +689,11 @@ def neighbour_keys(seed: int, hop: int, node: int, degree: int, weights: Annotat
     Keys, float64 (degree,), of a node's in-edges: those with the smallest are drawn by weight, or by relation.
     """
 
+def list_edges(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    out[:, i] = source and target of edge i, int64 (2, edges), of lists: int64 (targets + 1,), int32 (edges,).
+    """
+
 def padded_sample(nodes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], hop_nodes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], hop_edges: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, more_nodes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], more_edges: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> dict[str, Any]:
     """
     A sample with more_nodes[h] nodes, the first seed's, behind those of hop h, int64 (hops + 1,), and more_edges[h] edges, int64 (hops,), from each of these to itself: a dict of nodes, rows, indptr, indices, rel as `sample` gives them.

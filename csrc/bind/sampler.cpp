@@ -3,6 +3,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -308,6 +309,21 @@ nb::object neighbour_keys(uint64_t seed, uint64_t hop, uint64_t node, uint64_t d
     return array_of(std::move(out));
 }
 
+void list_edges(In<int64_t> indptr, In<int32_t> indices, Out<int64_t, 2> out) {
+    const int64_t edges = static_cast<int64_t>(indices.size());
+    require(indptr.size() > 0 && indptr.data()[0] == 0, "indptr: must begin with 0");
+    require(out.shape(0) == 2 && static_cast<int64_t>(out.shape(1)) == edges, "out: two rows of as many ends as edges");
+    const int64_t* starts = indptr.data();
+    int64_t *sources = out.data(), *targets = sources + edges;
+    nb::gil_scoped_release released;
+    for (int64_t target = 0; target + 1 < static_cast<int64_t>(indptr.size()); ++target) {
+        require(starts[target] <= starts[target + 1] && starts[target + 1] <= edges, "indptr: must not fall, nor pass the edges");
+        std::fill(targets + starts[target], targets + starts[target + 1], target);
+    }
+    require(starts[indptr.size() - 1] == edges, "indptr: must end with the edges");
+    std::copy_n(indices.data(), edges, sources);
+}
+
 }  // namespace
 
 void bind_sampler(nb::module_& m) {
@@ -317,4 +333,6 @@ void bind_sampler(nb::module_& m) {
           "Which of a node's `degree` candidates a sampler takes, uint64 (fanout,).");
     m.def("neighbour_keys", &neighbour_keys, "seed"_a, "hop"_a, "node"_a, "degree"_a, "weights"_a.noconvert().none() = nb::none(),
           "Keys, float64 (degree,), of a node's in-edges: those with the smallest are drawn by weight, or by relation.");
+    m.def("list_edges", &list_edges, "indptr"_a.noconvert(), "indices"_a.noconvert(), "out"_a.noconvert(),
+          "out[:, i] = source and target of edge i, int64 (2, edges), of lists: int64 (targets + 1,), int32 (edges,).");
 }

@@ -14,7 +14,8 @@ namespace marius {
 namespace {
 
 constexpr std::int64_t block_rows = 1024;
-constexpr std::int64_t ahead = 8;  // rows whose entries are requested before they are written
+constexpr std::int64_t ahead = 8;         // rows whose entries are requested before they are written
+constexpr std::uint32_t most_ahead = 64;  // of a row's entries: the others follow, and are foreseen by the processor
 
 }  // namespace
 
@@ -56,7 +57,9 @@ void SparseRows::gather(const std::int64_t* rows, std::int64_t count, float* out
         for (std::int64_t i = begin; i < end; ++i) {
             if (i + ahead < end) {
                 const Block& next = blocks_[rows[i + ahead] / block_rows];
-                __builtin_prefetch(next.entries.data() + next.starts[rows[i + ahead] % block_rows]);
+                const std::uint32_t* ends = next.starts.data() + rows[i + ahead] % block_rows;
+                for (std::uint32_t e = ends[0]; e < std::min(ends[1], ends[0] + most_ahead); e += 64 / sizeof(Entry))
+                    __builtin_prefetch(next.entries.data() + e);
             }
             const Block& block = blocks_[rows[i] / block_rows];
             const std::uint32_t* starts = block.starts.data() + rows[i] % block_rows;

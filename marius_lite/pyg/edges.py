@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from marius_lite._native import list_edges
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 
 
@@ -44,5 +45,5 @@ def induced_edges(
 
 def _edges(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], rel: npt.NDArray[np.uint32] | None) -> BatchEdges:
     index = np.empty((2, len(indices)), np.int64)
-    index[0], index[1] = indices, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    list_edges(indptr, indices, index)
     return BatchEdges(torch.from_numpy(index), None if rel is None else torch.from_numpy(rel.astype(np.int64)))

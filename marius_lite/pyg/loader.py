@@ -17,7 +17,7 @@ from marius_lite.pyg.hetero import asked_about, by_type
 from marius_lite.pyg.options import LoaderOptions
 from marius_lite.pyg.subgraphs import Subgraphs
 from marius_lite.pyg.typed_edges import EdgeType
-from marius_lite.seeds import generator_for
+from marius_lite.seeds import order_for
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -96,8 +96,9 @@ class Loader(ABC):
 
     def _order(self, items: int, epoch: int) -> list[npt.NDArray[np.int64]]:
         """Return the places of each batch of an iteration, among so many items."""
-        size, drawn = self._options.batch_size, generator_for(self._options.seed, "shuffle", epoch, 0, 0)
-        order = drawn.permutation(items) if self._options.shuffle else np.arange(items)
+        size, order = self._options.batch_size, np.arange(items)
+        if self._options.shuffle:
+            order = order_for(self._options.seed, "shuffle", epoch, 0, 0, items).astype(np.int64)
         return [order[at * size : (at + 1) * size] for at in range(self._options.batches(items))]
 
     def _data(self, found: dict[str, Any], **more: Any) -> Any:

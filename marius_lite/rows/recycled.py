@@ -15,9 +15,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-KEPT = 1
-"""Blocks of memory that wait to be used again, at most. A loop over batches has one in use while the next one is made, and then
-drops it.
+KEPT = 2
+"""Blocks of memory that wait to be used again, at most. A loop over batches has one in use while the next one is made, and drops
+both where it ends.
 """
 
 
@@ -26,6 +26,7 @@ class RecycledRows:
 
     def __init__(self) -> None:
         self._free: deque[npt.NDArray[Any]] = deque(maxlen=KEPT)  # any thread may drop a tensor; adding to a deque is atomic
+        self._largest = 0
 
     def tensor(self, *shape: int) -> Tensor:
         """Return a new tensor of any numbers. Its storage cannot be resized."""
@@ -36,10 +37,12 @@ class RecycledRows:
         return torch.from_numpy(array)
 
     def _block(self, size: int) -> npt.NDArray[Any]:
-        """Return the free block if it has at least ``size`` numbers, and at most twice as many; else a new one."""
+        """Return the block that was freed last if it has at least ``size`` numbers, and at most twice as many; else a new one,
+        with room for the largest batch so far where this one is nearly as large."""
         with suppress(IndexError):  # there is none, or another thread has just taken it
             block = self._free.pop()
             if size <= len(block) <= 2 * size:
                 return block
-        array: npt.NDArray[Any] = torch.empty(size + size // 8, dtype=torch.float32).numpy()
+        self._largest = max(size, self._largest if self._largest <= size + size // 2 else 0)
+        array: npt.NDArray[Any] = torch.empty(self._largest + self._largest // 8, dtype=torch.float32).numpy()
         return array

@@ -4,12 +4,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric", reason="the loaders need the extra `gnn`")
 
 from weighted_dataset import edges_of, with_weights  # noqa: E402
 
+from marius_lite._native import list_edges  # noqa: E402
 from marius_lite.graph import Dataset  # noqa: E402
 from marius_lite.pyg import NeighborLoader  # noqa: E402
 
@@ -28,6 +31,22 @@ def known(wide):
     dataset = Dataset.open(wide["dataset"])
     raw = dataset.raw_ids(0, dataset.manifest.nodes).to_numpy()
     return Counter(zip(*(raw[ends].tolist() for ends in edges_of(dataset.edges("train"))[:2])))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 2**32))
+def test_edges_of_lists(counts, seed):
+    indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    indices = np.random.default_rng(seed).integers(1000, size=indptr[-1], dtype=np.int32)
+    out = np.full((2, len(indices)), -1)
+    list_edges(indptr, indices, out)
+    assert out.tolist() == [indices.tolist(), np.repeat(np.arange(len(counts)), counts).tolist()]
+
+
+@pytest.mark.parametrize(("indptr", "edges"), [([], 2), ([1, 2], 2), ([0, 2, 1, 2], 2), ([0, 1], 2), ([0, 3], 2)])
+def test_lists_that_are_none(indptr, edges):
+    with pytest.raises(ValueError, match="indptr: must"):
+        list_edges(np.array(indptr, np.int64), np.zeros(edges, np.int32), np.empty((2, edges), np.int64))
 
 
 def named_edges(batch):

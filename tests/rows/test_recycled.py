@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marius_lite.rows.recycled import RecycledRows
+from marius_lite.rows.recycled import KEPT, RecycledRows
 
 DROP, KEEP_A_VIEW = -1, -2
 
@@ -37,6 +37,27 @@ def test_a_loop_that_drops_its_tensors_has_two_blocks():
         batch = recycled.tensor(rows, 8)
         seen.add(batch.data_ptr())
     assert len(seen) == 2, batch
+
+
+def test_loops_one_after_another_have_the_same_two_blocks():
+    recycled, seen = RecycledRows(), set()
+
+    def loop():
+        batch = None
+        for rows in [1000, 700, 1100, 900, 1300]:
+            batch = recycled.tensor(rows, 8)
+            seen.add(batch.data_ptr())
+        return batch.shape
+
+    loop()  # the largest batch comes last
+    seen.clear()
+    for _ in range(20):
+        loop()
+    assert len(seen) <= 3
+    loops, seen = seen, set()
+    for _ in range(20):
+        loop()
+    assert seen <= loops
 
 
 def test_one_that_is_kept_is_not_used_again():
@@ -79,7 +100,7 @@ def test_tensors_may_be_dropped_by_any_thread():
     assert not wrong
     handed.clear()
     gc.collect()
-    assert len(recycled._free) == 1
+    assert 1 <= len(recycled._free) <= KEPT
 
 
 def test_no_numbers_and_no_rows():
