@@ -17,10 +17,9 @@ from marius_lite.graph.feature_sample import CODES, Codes, FeatureSample, sample
 from marius_lite.graph.first_hops import walked_rows
 from marius_lite.graph.graded import ranges_of_weights
 from marius_lite.graph.graph_sample import GraphSample, graph_sample
-from marius_lite.graph.known_classes import trained_classes
-from marius_lite.graph.linear_shares import HOPS, SURELY, Shares, Tried
+from marius_lite.graph.known_shares import by_kinds, classes_of_trained, known_shares
+from marius_lite.graph.linear_shares import HOPS, SURELY, KnownShares, Shares, Tried
 from marius_lite.graph.linear_test import SATURATED, LinearTest, clear, noise, shares_by_hops
-from marius_lite.graph.node_columns import Labels
 from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, degree_columns, whole_lists
 
 MOST_HOPS = 12
@@ -31,8 +30,6 @@ MOST_OF_COLUMN = (24, CODES[-1])
 """How many codes a column has whose codes are tried: first those of few, which say more than they cost."""
 DRAWN, MOST_TAKEN = 15, 1_000_000
 """How many neighbours of a node sage's preset draws, and of how many edges a graph may be for all of them to be taken."""
-MOST_KNOWN = 64
-"""Classes, at most, that training nodes are told to be of."""
 MOST_COLUMNS = 2_048
 """Columns that stand side by side where the neighbours of each relation, or of more than two hops, are apart."""
 
@@ -88,26 +85,26 @@ def tried(
         found = replace(found, several_shrinkage=test.shrinkage(twice, sizes=False) if test.several else None)
     found = _more_said(found, sample, rows, directions[-1])
     found = _by_kinds(found, dataset, sample, rows, list(dict.fromkeys([chosen, *directions[-1:]])))
-    found = _by_known(found, dataset, sample, rows, directions) if known else found
+    found = replace(found, known=_by_known(found, dataset, sample, rows, directions) if known else None)
     found = replace(found, drawn=_of_drawn(found, dataset, sample, rows))
     if found.hops == 2 or not sample.whole:
         return found
     return replace(found, mixed=_mixed(test, rows, sample.facing(chosen), MOST_HOPS))
 
 
-def _by_known(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats, directions: Sequence[str]) -> Tried:
-    """Add what is said by which neighbours are training nodes of which class. Nodes have one class, and there are not many."""
-    labels, test = dataset.labels, sample.test
-    if found.by_features >= HARDLY_WRONG or not isinstance(labels, Labels) or labels.classes > MOST_KNOWN:
-        return found
-    codes = trained_classes(dataset, labels).codes[sample.nodes]
-    classes = (codes[:, None] == np.arange(1, labels.classes + 1)).astype(np.float32)
-    for ends in directions:
-        lists = sample.facing(ends)
-        share = test.of(rows, lists.means(rows), lists.without_loops().means(classes))
-        if share > found.known:
-            found = replace(found, known=share, known_directions=ends)
-    return found
+def _by_known(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats, directions: Sequence[str]) -> KnownShares | None:
+    """Return what is said by which neighbours are training nodes of which class. None where nodes have several classes, or there
+    are many, or features leave next to nothing to say."""
+    if found.by_features >= HARDLY_WRONG or (of_all := classes_of_trained(dataset)) is None:
+        return None
+    classes, relations = of_all[sample.nodes], dataset.manifest.relations
+
+    def of(ends: str) -> KnownShares:
+        near = sample.facing(ends)
+        apart = by_kinds([classes], ends, relations, lambda end: sample.alike(end).without_loops())
+        return known_shares(sample.test, [rows, near.means(rows)], ends, [near.without_loops().means(classes)], apart)
+
+    return max(map(of, directions), key=lambda known: known.share)
 
 
 def _by_kinds(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats, directions: Sequence[str]) -> Tried:

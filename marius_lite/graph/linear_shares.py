@@ -57,6 +57,20 @@ class Shares:
 
 
 @dataclass(frozen=True)
+class KnownShares:
+    """The ``share`` of right answers by nodes, their neighbours of one hop, and which of these are training nodes of which class;
+    ``without`` these. ``directions``: the best for it. ``apart``: whether neighbours of each relation, and at either end, are of
+    which class apart from the others', which is better. ``asked``, ``rare``: as of `Tried`."""
+
+    share: float
+    without: float
+    directions: str
+    asked: int
+    rare: bool
+    apart: bool = False
+
+
+@dataclass(frozen=True)
 class Tried:
     """The shares of validation nodes whose class (or one of whose classes) linear models tell right.
 
@@ -78,8 +92,8 @@ class Tried:
     not tried. ``bent_apart``, ``bent_mixed``: ``apart`` and ``mixed`` of two hops, also with random units beside them.
     ``deeper``, ``related_deeper``: as ``apart`` and ``related``, of 3, 4, ... hops; empty where that was not tried.
     ``related_counted``: ``related`` beside the number of neighbours at each end, and their mean number. ``several_shrinkage``:
-    that which is best after two hops where nodes have several classes. ``known``: by nodes and neighbours of one hop, and by
-    which of these are training nodes of which class; 0 where that was not tried. ``known_directions``: the best for it.
+    that which is best after two hops where nodes have several classes. ``known``: what is said by which neighbours are training
+    nodes of which class; None where that was not tried.
     """
 
     own: float
@@ -107,8 +121,7 @@ class Tried:
     related_deeper: tuple[float, ...] = ()
     related_counted: tuple[float, float] | None = None
     several_shrinkage: float | None = None
-    known: float = 0.0
-    known_directions: str = "in"
+    known: KnownShares | None = None
 
     def told(self, share: float) -> str:
         """Say what a share means."""
@@ -223,10 +236,14 @@ class Tried:
 
     @property
     def better_known(self) -> bool:
-        """Whether the classes of training nodes among neighbours clearly say more than all else. Where learned rows are far
-        better than features, these learn as much, and of more than one hop."""
+        """Whether the classes of training nodes among neighbours clearly say more than the same models do without, and more than
+        all else: of more hops, by all of which a network has them too, and of where nodes are. Where learned rows are far better
+        than features, these learn as much, and of more than one hop."""
+        if self.known is None or self.better_inputs is not None:
+            return False
         placed = (self.placed.alone, self.placed.beside) if self.placed else ()
-        return self.better_inputs is None and self._clear(self.known, max(self.by_features, *placed, 0))
+        share = self.known.share
+        return share > self.by_features and all(self._clear(share, less) for less in (self.known.without, *placed))
 
     @property
     def better_inputs(self) -> str | None:

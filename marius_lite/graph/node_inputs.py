@@ -11,11 +11,12 @@ from marius_lite.config import presets
 from marius_lite.config.inputs import FIRST_HOPS
 from marius_lite.config.model_sections import MOST_FIRST_HOPS, PROPAGATING
 from marius_lite.graph.bare_degrees import counted_rows
-from marius_lite.graph.bare_nodes import apart_rows
+from marius_lite.graph.bare_nodes import ApartRows, apart_rows
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.feature_sample import sampled
+from marius_lite.graph.known_shares import known_beside_rows
 from marius_lite.graph.linear_shares import Tried, shown, told
-from marius_lite.graph.linear_test import SHRINKAGES
+from marius_lite.graph.linear_test import SHRINKAGES, clear
 from marius_lite.graph.node_defaults import NORMALIZE, SHOWN_SO, memory_of, section
 from marius_lite.graph.symmetry import directions
 from marius_lite.graph.weight_unit import unit_of
@@ -46,13 +47,16 @@ def may_see_known(dataset: Dataset, over: Mapping[str, Any]) -> bool:
 def by_known(over: Mapping[str, Any], seen: Tried) -> list[str]:
     """Return the settings that let an encoder see which training nodes are of which class, where linear models are clearly better
     so."""
-    if not seen.better_known:
+    known = seen.known
+    if known is None or not seen.better_known:
         return []
-    settings, ends = ["model.known_classes=true"], seen.known_directions
+    settings, ends = ["model.known_classes=true"], known.directions
+    settings += ["model.encoder=rgcn"] if known.apart and "encoder" not in section(over, "model") else []
     settings += [f"model.directions={ends}"] if ends != "in" and "directions" not in section(over, "model") else []
+    apart = ", those of each relation and direction apart," if known.apart else ""
     log.info(
-        f"{', '.join(settings)}, because {seen.told(seen.known)} by which of their neighbours are training nodes of which class, "
-        f"and {seen.shown(seen.by_features)} without; --set model.known_classes=false does not show it"
+        f"{', '.join(settings)}, because {seen.told(known.share)} by which of their neighbours{apart} are training nodes of "
+        f"which class, and {seen.shown(known.without)} by the same without; --set model.known_classes=false does not show it"
     )
     return settings
 
@@ -183,6 +187,8 @@ def by_ends(dataset: Dataset, over: Mapping[str, Any]) -> list[str]:
         return []
     ends = ["in"] if directions(dataset).undirected else ["in", "out"]
     found = apart_rows(dataset, ends, unit_of, FIRST_HOPS, MOST_FIRST_HOPS, memory_of(over))
+    if known := _known_apart(dataset, over, ends, found):
+        return known
     if found is None:
         return []
     settings = [
@@ -196,6 +202,26 @@ def by_ends(dataset: Dataset, over: Mapping[str, Any]) -> list[str]:
     log.info(
         f"{', '.join(settings)}, because {told(found.share, found.rare, FIRST_ROWS)} where neighbours are apart from the node"
         f"{apart}, and {shown(found.before, found.rare)} by rows mixed with theirs; `--config preset:gcn` mixes them"
+    )
+    return settings
+
+
+def _known_apart(dataset: Dataset, over: Mapping[str, Any], ends: Sequence[str], found: ApartRows | None) -> list[str]:
+    """Return settings that show which training nodes are of which class, where linear models of nodes without features are
+    clearly better so than by what was ``found``, neighbours of each relation and at either end of ``ends`` apart. Of neighbours
+    whatever their relation learned rows tell as much."""
+    if not may_see_known(dataset, over):
+        return []
+    known = known_beside_rows(dataset, "both" if len(ends) > 1 else ends[0], FIRST_HOPS, memory_of(over))
+    before = max(known.without, found.share if found else 0) if known else 0
+    if known is None or not known.apart or not clear(known.share, before, known.asked):
+        return []
+    settings = ["model.known_classes=true", "model.encoder=rgcn", f"init.hops={FIRST_HOPS}"]
+    settings += ["model.directions=both"] if len(ends) > 1 else []
+    log.info(
+        f"{', '.join(settings)}, because {told(known.share, known.rare, FIRST_ROWS)} by which neighbours, of each relation and "
+        f"direction apart, are training nodes of which class, and {shown(before, known.rare)} without; "
+        "--set model.known_classes=false does not show it"
     )
     return settings
 

@@ -258,7 +258,8 @@ def peer_nodes(graph: Nodes, kind: str, seed: int, epochs: int = 300) -> float:
     edges = torch.from_numpy(np.concatenate([graph.edges, graph.edges[:, ::-1]]).T.copy())
     x, y = torch.from_numpy(graph.x), torch.from_numpy(graph.y.astype(np.int64))
     x = (x - x.mean(0)) / x.std(0).clamp(min=1e-6) if x.shape[1] else torch.randn(len(x), 64).requires_grad_()
-    x = torch.cat([x, torch.from_numpy(known_neighbours(graph))], 1) if kind == "mlp known" else x
+    if kind == "mlp known":
+        x = torch.cat([torch.from_numpy(graph.x), torch.from_numpy(known_neighbours(graph))], 1)
     several = y.ndim == 2
     width = y.shape[1] if several else int(y.max()) + 1
     model = (

@@ -1,9 +1,10 @@
-"""The graphs of `made_up.py` where classes pass along edges: customers who leave, opinions, firms that default. Features say
-little, and where a node is says little; which of its neighbours are known to be of which class says most."""
+"""The graphs of `made_up.py` where classes pass along edges: customers who leave, opinions, firms that default, words. Features
+say little, and where a node is says little; which of its neighbours are known to be of which class says most."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,17 +72,38 @@ def defaults(seed: int, nodes: int = 8000) -> Nodes:
     return Nodes(np.stack([buyer, seller], 1), x.astype(np.float32), failed.astype(int), splits, weights=amounts, one_way=True)
 
 
+def words(seed: int, nodes: int = 6000, count: int = 12, glosses: bool = False) -> Nodes:
+    """Words of twelve topics. A word nearly always has the topic of what it is a kind of, and often that of what it is a part of.
+    Which words rhyme, or are derived from each other, says nothing. ``glosses``: with features that say a little."""
+    rng = np.random.default_rng(seed)
+    order, y = rng.permutation(nodes), rng.integers(count, size=nodes)
+    edges, relation = [], []
+    for place in range(20, nodes):
+        word, kind, whole = order[place], *order[rng.integers(place, size=2)]
+        y[word] = y[kind] if rng.random() < 0.93 else y[whole] if rng.random() < 0.5 else y[word]
+        others = rng.integers(nodes, size=(3, 2))
+        edges += [(word, kind), (word, whole), *((word, other) if rng.random() < 0.5 else (other, word) for other, _ in others)]
+        relation += [0, 1, 2, 2, 3]
+    x = 0.35 * np.eye(count)[y] + rng.normal(size=(nodes, count)) if glosses else np.empty((nodes, 0))
+    splits = np.split(rng.permutation(nodes), [nodes // 2, 7 * nodes // 10])
+    return Nodes(np.array(edges), x.astype(np.float32), y, splits, one_way=True, relation=np.array(relation))
+
+
 def known_neighbours(graph: Nodes) -> npt.NDArray[np.float32]:
-    """Of each node, the shares of its neighbours, by weight, that are training nodes of each class, and of these alone; and the
-    logarithm of how many neighbours it has: all as columns of deviation 1."""
+    """Of each node, the shares of its neighbours, by weight, that are training nodes of each class, and of these alone; those of
+    each relation and direction apart. And the logarithm of how many neighbours it has. All as columns of deviation 1."""
     both, others = graph.edges.reshape(-1), graph.edges[:, ::-1].reshape(-1)
     weights = np.ones(len(both)) if graph.weights is None else np.repeat(graph.weights, 2)
     trained, classes = np.zeros(len(graph.y)), int(graph.y.max()) + 1
     trained[graph.splits[0]] = 1
-    told = [_shares(both, others, weights, trained * (graph.y == c)) for c in range(classes)]
-    columns = [*told, *(each / np.maximum(sum(told), 1e-9) for each in told), np.log1p(np.bincount(both, minlength=len(graph.y)))]
+    columns = [np.log1p(np.bincount(both, minlength=len(graph.y)))]
+    kinds = np.zeros(len(both), int) if graph.relation is None else 2 * np.repeat(graph.relation, 2) + np.arange(len(both)) % 2
+    for kind in np.unique(kinds):
+        here = kinds == kind
+        told = [_shares(both[here], others[here], weights[here], trained * (graph.y == c)) for c in range(classes)]
+        columns += [*told, *(each / np.maximum(sum(told), 1e-9) for each in told)]
     found = np.stack(columns, 1)
-    return ((found - found.mean(0)) / found.std(0)).astype(np.float32)
+    return ((found - found.mean(0)) / np.maximum(found.std(0), 1e-9)).astype(np.float32)
 
 
 def _ends(source: Any, target: Any, nodes: int) -> Any:
@@ -89,4 +111,10 @@ def _ends(source: Any, target: Any, nodes: int) -> Any:
     return np.cumsum(np.bincount(np.r_[source, target], minlength=nodes))[:-1]
 
 
-CONTAGION: dict[str, Callable[[int], Nodes]] = {"leavers": leavers, "opinions": opinions, "defaults": defaults}
+CONTAGION: dict[str, Callable[[int], Nodes]] = {
+    "leavers": leavers,
+    "opinions": opinions,
+    "defaults": defaults,
+    "words": words,
+    "glosses": partial(words, glosses=True),
+}
