@@ -22,6 +22,7 @@ def preprocess(
     format: given.Format = "auto",
     ids: given.Ids = "auto",
     columns: given.Columns = None,
+    bipartite: given.Bipartite = None,
     edge_weight: given.EdgeWeight = None,
     weight_default: given.WeightDefault = None,
     timestamp: given.Timestamp = None,

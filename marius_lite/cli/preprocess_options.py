@@ -51,6 +51,15 @@ Columns = Annotated[
         rich_help_panel=EDGES,
     ),
 ]
+Bipartite = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SRC,DST",
+        help="Sources and destinations are of two kinds, which have these names, for example user,item. Ids are told apart by "
+        "them, even where both kinds count from 1: 7 is the node user:7 as a source and item:7 as a destination.",
+        rich_help_panel=EDGES,
+    ),
+]
 EdgeWeight = Annotated[
     str | None,
     typer.Option(

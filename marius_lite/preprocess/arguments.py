@@ -39,6 +39,7 @@ class Arguments(TypedDict, total=False):
     format: str
     ids: str
     columns: str | None
+    bipartite: str | None
     edge_weight: str | None
     timestamp: str | None
     weight_default: float | None

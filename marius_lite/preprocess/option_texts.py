@@ -1,4 +1,4 @@
-"""Values of options from their texts: the delimiter, the number of partitions, the memory."""
+"""Values of options from their texts: the delimiter, the number of partitions, the memory, the kinds of nodes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ WHITESPACE = "whitespace"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "semicolon": ";", "pipe": "|"}
 LEAST_MEMORY = 1 << 20
 MOST_WORKERS = 4096
+KIND_SEPARATOR = ":"
+Kinds = tuple[str, str]
+"""The names of the kinds that sources and destinations are of."""
 
 
 def parse_delimiter(text: str) -> str | None:
@@ -62,3 +65,22 @@ def parse_workers(engine: str, value: str | int | None) -> int | None:
     if not 1 <= number <= MOST_WORKERS:
         raise UserError(f"--workers {value}: must be a whole number from 1 to {MOST_WORKERS}")
     return number
+
+
+def parse_kinds(text: str | None, ids: str) -> Kinds | None:
+    """Return the names of the two kinds. ``ids``: what --ids asks for. Raises UserError."""
+    if text is None:
+        return None
+    advice = "give two names, of sources and of destinations, for example user,item"
+    names = tuple(name.strip() for name in text.split(","))
+    if len(names) != 2 or not all(names):
+        raise UserError(f"--bipartite {text}: {advice}")
+    if names[0] == names[1]:
+        raise UserError(f"--bipartite {text}: both kinds have the same name: {advice}, or leave it out where there is one kind")
+    if any(KIND_SEPARATOR in name or not name.isprintable() for name in names):
+        raise UserError(f"--bipartite {text}: a name has {KIND_SEPARATOR!r} or a character that is not printable: {advice}")
+    if ids == "int":
+        raise UserError(
+            f"--ids int: beside --bipartite {text} ids are texts, such as {names[0]}{KIND_SEPARATOR}7: leave --ids out"
+        )
+    return names[0], names[1]

@@ -22,7 +22,7 @@ from marius_lite.preprocess.arguments import (
 )
 from marius_lite.preprocess.columns import VALUES, check_values, parse_columns
 from marius_lite.preprocess.fractions import Fractions, parse_fractions
-from marius_lite.preprocess.option_texts import parse_delimiter, parse_memory, parse_partitions, parse_workers
+from marius_lite.preprocess.option_texts import Kinds, parse_delimiter, parse_kinds, parse_memory, parse_partitions, parse_workers
 
 SPLITS = ("train", "valid", "test")
 NO_FIELDS = ("split", "train_nodes", "valid_nodes", "test_nodes", "node_split", "engine")
@@ -35,8 +35,9 @@ class Options:
 
     ``memory``: bytes that preprocess may take, libraries not counted; the dataset does not depend on it.
     ``fractions``, ``node_fractions``: (train, valid, test), summing to 1, or None. ``partitions``: None = auto.
-    ``columns``: roles of the file's columns in order, or header names of source, (relation,) destination. ``edge_weight``,
-    ``timestamp``: the column or array with that name. ``weight_default``: what an empty weight stands for; None: the row is bad.
+    ``columns``: roles of the file's columns in order, or header names of source, (relation,) destination. ``bipartite``: the
+    kinds that sources and destinations are of, where these are two. ``edge_weight``, ``timestamp``: the column or array with that
+    name. ``weight_default``: what an empty weight stands for; None: the row is bad.
     ``delimiter``: one character, or `WHITESPACE`.
     ``node_lists``: the file of each split of nodes, by name; ``mask_split``: which column, where they are masks of several.
     ``features``, ``labels``, ``node_lists``, ``node_types``: also FILE.npz:KEY.
@@ -52,6 +53,7 @@ class Options:
     format: str = "auto"
     ids: str = "auto"
     columns: tuple[str, ...] | None = None
+    bipartite: Kinds | None = None
     edge_weight: str | None = None
     timestamp: str | None = None
     weight_default: float | None = None
@@ -105,6 +107,7 @@ class Options:
             "test": tuple(map(str, given.get("test") or ())),
             "fractions": parse_fractions(given.get("split"), "--split"),
             "columns": columns,
+            "bipartite": parse_kinds(given.get("bipartite"), given.get("ids", "auto")),
             "delimiter": parse_delimiter(given.get("delimiter", "auto")),
             "partitions": parse_partitions(given.get("partitions", "auto")),
             "memory": parse_memory(given.get("memory", "4GB")),
@@ -138,6 +141,8 @@ class Options:
     @property
     def id_kind(self) -> IdKind | None:
         """The kind of raw ids that is asked for; None: the kind of the first file's."""
+        if self.bipartite is not None:
+            return "str"
         return None if self.ids == "auto" else "int" if self.ids == "int" else "str"
 
     @property
@@ -170,6 +175,7 @@ class Options:
             "drop_duplicates": self.drop_duplicates,
             "drop_self_loops": self.drop_self_loops,
             "on_bad_row": self.on_bad_row,
+            **({"bipartite": self.bipartite} if self.bipartite is not None else {}),
             **({"edge_weight": self.edge_weight} if self.edge_weight is not None else {}),
             **({"weight_default": self.weight_default} if self.weight_default is not None else {}),
             **({"timestamp": self.timestamp} if self.timestamp is not None else {}),

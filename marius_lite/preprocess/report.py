@@ -16,6 +16,7 @@ from marius_lite.preprocess.edges.buckets import Tally
 from marius_lite.preprocess.edges.degrees import DegreeFacts
 from marius_lite.preprocess.gather.facts import InputFacts
 from marius_lite.preprocess.gather.misread import count_warnings
+from marius_lite.preprocess.gather.two_kinds import two_kinds_lines
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.lines import comment_warnings
 
@@ -50,6 +51,7 @@ def make_report(
             *inputs.warnings,
             *facts.get("features", {}).get("warnings", ()),
             *count_warnings(None if _given(inputs, options) else manifest.nodes, inputs.rows, manifest.relations),
+            *_two_kinds(manifest, inputs, degrees, edges, options),
             *comment_warnings(inputs.comments, inputs.rows, "edges"),
             *_alone(manifest.nodes, degrees, options),
             *_empty(edges, options),
@@ -113,6 +115,16 @@ def _alone(nodes: int, degrees: DegreeFacts, options: Options) -> list[str]:
         f"{alone:,} of {nodes:,} nodes have no edge, and stand only in files about nodes: are ids written there as they are "
         "in the edges?"
     ]
+
+
+def _two_kinds(
+    manifest: Manifest, inputs: InputFacts, degrees: DegreeFacts, edges: dict[str, dict[str, Any]], options: Options
+) -> list[str]:
+    """Return a line where sources and destinations may be of two kinds that have the same numbers."""
+    if manifest.ids != "int" or manifest.relations > 1 or options.undirected or options.drop_self_loops or inputs.announced:
+        return []
+    loops = edges["train"]["self_loops"]
+    return two_kinds_lines(inputs.titles, manifest.nodes, degrees.both, loops, degrees.loops_by_chance)
 
 
 def _empty(edges: dict[str, dict[str, Any]], options: Options) -> list[str]:

@@ -28,12 +28,15 @@ SLICE = 1 << 16  # nodes at once: what is made of them stays in a cache
 @dataclass(frozen=True)
 class DegreeFacts:
     """``out``, ``into``: mean, quantiles and maximum of training degrees. ``without_edges``: nodes without a training edge.
-    ``unseen``: by other split, those of them that have an edge in it. ``unseen_edges``: by other split, its edges with a node or
-    a relation that no training edge has."""
+    ``both``: nodes with edges out and in. ``loops_by_chance``: edges from a node to itself, if edges join their ends at random.
+    ``unseen``: by other split, nodes without a training edge that have one in it. ``unseen_edges``: by other split, its edges
+    with a node or a relation that no training edge has."""
 
     out: dict[str, int | float]
     into: dict[str, int | float]
     without_edges: int
+    both: int
+    loops_by_chance: float
     unseen: dict[str, int]
     unseen_edges: dict[str, int]
 
@@ -60,13 +63,15 @@ def degree_facts(
 
     ``memory``: bytes for counts of nodes, where ``tally`` has none."""
     out, into = _Histogram(), _Histogram()
-    without, unseen = 0, {name: 0 for name in edges if name != SPLITS[0]}
+    without, both, met, unseen = 0, 0, 0.0, {name: 0 for name in edges if name != SPLITS[0]}
     dtype = count_dtype(edges[SPLITS[0]].total)
     trained = in_degrees.with_name("trained")
     with open(in_degrees if lists else os.devnull, "wb") as file, open(trained if unseen else os.devnull, "wb") as marks:
         for outs, ins, splits in _sliced(_counted(edges, partitioning, tally, dtype, memory)):
             out.add(outs)
             into.add(ins)
+            both += int(np.count_nonzero((outs > 0) & (ins > 0)))
+            met += float(np.dot(outs.astype(np.float64), ins))
             if lists:
                 file.write(ins.astype(dtype, copy=False).data)
             if counts is not None:
@@ -80,7 +85,8 @@ def degree_facts(
     others = {name: edges[name] for name in unseen}
     missed = unseen_edges(others, trained, tally.relation_counts[0] > 0, memory)
     trained.unlink(missing_ok=True)
-    return DegreeFacts(out.facts(), into.facts(), without, unseen, missed)
+    by_chance = met / max(1, edges[SPLITS[0]].total)
+    return DegreeFacts(out.facts(), into.facts(), without, both, by_chance, unseen, missed)
 
 
 def in_degrees_bytes(nodes: int, edges: int) -> int:

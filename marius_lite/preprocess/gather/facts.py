@@ -29,6 +29,7 @@ class InputFacts:
     sources: list[Source] = field(default_factory=list)
     read_as: Counter[str] = field(default_factory=Counter)
     misread: list[str] = field(default_factory=list)
+    titles: tuple[str, ...] = ()  # of source and destination, in the first file that has any
     announced: bool = False  # a file says which nodes exist, perhaps without edges
 
     @property

@@ -135,6 +135,7 @@ class Gatherer:
             self._require_same_columns(file.path, reader.columns, reader.kind)
         if reader.titles:
             self._require_order(file.path, reader.titles)
+            self.facts.titles = self.facts.titles or reader.titles
         self._add_nodes(reader.nodes or range(0))
 
     def take(self, blocks: Iterator[RawEdges], file: InputFile, reader: Reader) -> Iterator[RawEdges]:

@@ -12,6 +12,7 @@ from marius_lite.errors import UserError
 from marius_lite.places import at_place
 from marius_lite.preprocess.formats import AUTO, FORMATS
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.bipartite import BipartiteReader
 from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.lines import BOM
 from marius_lite.preprocess.readers.raw import Reader, Stretch
@@ -78,6 +79,8 @@ def open_reader(
     """Return the reader of one file, or of a ``stretch`` of it. Raises UserError for a file that is not what --format says, or
     that announces more nodes than fit in memory."""
     reader = _open(Opening(file, options, block_bytes, threads, progress, stretch))
+    if options.bipartite is not None:
+        reader = BipartiteReader(reader, options.bipartite, file.name)
     nodes = 0 if reader.nodes is None else len(reader.nodes)
     if nodes > MANY_NODES and nodes > NODES_AN_EDGE * (edges := reader.rows_expected()):
         reader.close()

@@ -109,6 +109,7 @@ def _options(old: Dataset, output: Path, edges: list[str], given: dict[str, Any]
         seed=manifest.seed,
         adjacency=(manifest.adjacency or ("none",))[0],
         **{name: manifest.options[name] for name in RECORDED},
+        bipartite=",".join(manifest.options.get("bipartite", ())) or None,
     )
     if not read_as:
         columns = recorded.pop("columns")

@@ -65,6 +65,13 @@ def lines(pairs, form="{0}\t{1}\n"):
     return "".join(form.format(src, dst) for src, dst in pairs.tolist())
 
 
+def test_sources_and_destinations_of_two_kinds(tmp_path):
+    (tmp_path / "e.csv").write_text("user_id,item_id\n" + lines(ends(nodes=900), "{0},{1}\n"))
+    (line,) = require_same(tmp_path, tmp_path / "e.csv")["warnings"]
+    assert "--bipartite user,item" in line
+    assert require_same(tmp_path, tmp_path / "e.csv", bipartite="user,item", overwrite=True)["nodes"] == 1800
+
+
 def test_text_with_relations_in_several_files(tmp_path):
     for name, seed in (("a", 0), ("b", 1), ("valid", 2)):
         rows = lines(ends(seed=seed), "node {0}\trelation {1}\tnode {1}\n")
