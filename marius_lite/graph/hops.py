@@ -97,12 +97,14 @@ def _by_known(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats,
     are many, or features leave next to nothing to say."""
     if found.by_features >= HARDLY_WRONG or (of_all := classes_of_trained(dataset)) is None:
         return None
-    classes, relations = of_all[sample.nodes], dataset.manifest.relations
+    test, classes, relations = sample.test, of_all[sample.nodes], dataset.manifest.relations
+    asked = np.union1d(test.train, test.valid)
 
     def of(ends: str) -> KnownShares:
         near = sample.facing(ends)
-        apart = by_kinds([classes], ends, relations, lambda end: sample.alike(end).without_loops())
-        return known_shares(sample.test, [rows, near.means(rows)], ends, [near.without_loops().means(classes)], apart)
+        together = near.without_loops().means(classes)[asked]
+        apart = by_kinds([classes], ends, relations, lambda end: sample.alike(end).without_loops(), asked)
+        return known_shares(test.placed(asked), [rows[asked], near.means(rows)[asked]], ends, [together], apart)
 
     return max(map(of, directions), key=lambda known: known.share)
 

@@ -14,7 +14,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.first_hops import WIDTH, as_begun, drawn_rows, most_hops, walked
 from marius_lite.graph.known_classes import trained_classes
 from marius_lite.graph.linear_shares import KnownShares
-from marius_lite.graph.linear_test import MOST_ROWS, LinearTest, clear, linear_test, noise
+from marius_lite.graph.linear_test import MOST_ROWS, Ints, LinearTest, clear, linear_test, noise
 from marius_lite.graph.node_columns import Labels
 from marius_lite.graph.whole_lists import Floats, WholeLists, whole_lists, whole_width
 
@@ -47,14 +47,16 @@ def known_shares(
     return KnownShares(share, without, ends, test.asked, test.rare)
 
 
-def by_kinds(rows: Sequence[Floats], ends: str, relations: int, lists_of: Callable[[str], WholeLists]) -> list[Floats]:
-    """Return the means of each of ``rows`` (nodes, classes) over the neighbours of each relation and at either end, apart.
-    Nothing where there is one kind of neighbours, or columns are too many."""
+def by_kinds(
+    rows: Sequence[Floats], ends: str, relations: int, lists_of: Callable[[str], WholeLists], asked: Ints
+) -> list[Floats]:
+    """Return the means of each of ``rows`` (nodes, classes) over the neighbours of each relation and at either end, apart: those
+    of the nodes that are ``asked`` for. Nothing where there is one kind of neighbours, or columns are too many."""
     count = relations * len(_each(ends))
     if not 1 < count <= MOST_COLUMNS / sum(part.shape[1] for part in rows):
         return []
     kinds = (side.of_relation(r) for side in map(lists_of, _each(ends)) for r in range(relations))
-    return [kind.means(part) for kind in kinds for part in rows]
+    return [kind.means(part)[asked] for kind in kinds for part in rows]
 
 
 def known_beside_rows(dataset: Dataset, ends: str, hops: int, memory: int = 0) -> KnownShares | None:
@@ -74,13 +76,14 @@ def known_beside_rows(dataset: Dataset, ends: str, hops: int, memory: int = 0) -
         return None
     classes[test.train] = 0
     stored, relations = whole_lists(dataset), dataset.manifest.relations
-    near = stored.facing(ends)
+    near, asked = stored.facing(ends), np.union1d(test.train, test.valid)
     rows = as_begun(walked(drawn_rows(nodes, width), near, hops))
+    beside = [part[asked] for part in (rows, near.means(rows), near.mixed(near.mixed(rows)))]
     one = near.means(classes)
-    two = near.means(one)
-    apart = by_kinds([classes, one], ends, relations, stored.facing) or by_kinds([classes], ends, relations, stored.facing)
-    beside = [rows, near.means(rows), near.mixed(near.mixed(rows))]
-    found = known_shares(test, beside, ends, [one, two], [*apart, two] if apart else [])
+    together, two = one[asked], near.means(one)[asked]
+    kinds = ends, relations, stored.facing, asked
+    apart = by_kinds([classes, one], *kinds) or by_kinds([classes], *kinds)
+    found = known_shares(test.placed(asked), beside, ends, [together, two], [*apart, two] if apart else [])
     return found if clear(found.share, found.without, test.asked) else None
 
 

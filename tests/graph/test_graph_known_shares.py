@@ -75,13 +75,14 @@ def test_columns_of_each_kind(cli, tmp_path, monkeypatch):
     for word, relation, other in np.load(tmp_path / "edges.npy").tolist():
         expected[relation, ids[other]] += classes[ids[word]]
         counts[relation, ids[other]] += 1
-    found = by_kinds([classes], "both", 3, lists.facing)
-    np.testing.assert_allclose(found[:3], expected / np.maximum(counts, 1), atol=1e-6)
+    asked = np.arange(5, NODES, 7)
+    found = by_kinds([classes], "both", 3, lists.facing, asked)
+    np.testing.assert_allclose(found[:3], (expected / np.maximum(counts, 1))[:, asked], atol=1e-6)
     assert len(found) == 6
-    assert len(by_kinds([classes, classes], "in", 3, lists.facing)) == 6
-    assert by_kinds([classes], "in", 1, lists.facing) == []
+    assert len(by_kinds([classes, classes], "in", 3, lists.facing, asked)) == 6
+    assert by_kinds([classes], "in", 1, lists.facing, asked) == []
     monkeypatch.setattr(shares, "MOST_COLUMNS", 6 * CLASSES - 1)
-    assert by_kinds([classes], "both", 3, lists.facing) == []
+    assert by_kinds([classes], "both", 3, lists.facing, asked) == []
 
 
 def test_many_classes_are_not_tried(cli, tmp_path, monkeypatch):
