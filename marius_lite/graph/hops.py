@@ -95,9 +95,9 @@ def tried(
 def _by_known(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats, directions: Sequence[str]) -> KnownShares | None:
     """Return what is said by which neighbours are training nodes of which class. None where nodes have several classes, or there
     are many, or features leave next to nothing to say."""
-    if found.by_features >= HARDLY_WRONG or (of_all := classes_of_trained(dataset)) is None:
+    if found.by_features >= HARDLY_WRONG or (classes := classes_of_trained(dataset, sample.nodes)) is None:
         return None
-    test, classes, relations = sample.test, of_all[sample.nodes], dataset.manifest.relations
+    test, relations = sample.test, dataset.manifest.relations
     asked = np.union1d(test.train, test.valid)
 
     def of(ends: str) -> KnownShares:

@@ -24,13 +24,13 @@ MOST_COLUMNS = 3_072
 """Columns of classes that stand side by side where neighbours of each relation, and at either end, are apart."""
 
 
-def classes_of_trained(dataset: Dataset) -> Floats | None:
-    """Return a column for each class, which is 1 for its training nodes, (nodes, classes). None where nodes have several classes,
-    or there are many."""
+def classes_of_trained(dataset: Dataset, nodes: Ints | slice, most: int = MOST_CLASSES) -> Floats | None:
+    """Return of ``nodes`` a column for each class, which is 1 for its training nodes, (nodes, classes). None where nodes have
+    several classes, or there are over ``most``."""
     labels = dataset.labels
-    if not isinstance(labels, Labels) or labels.classes > MOST_CLASSES:
+    if not isinstance(labels, Labels) or labels.classes > min(most, MOST_CLASSES):
         return None
-    codes = trained_classes(dataset, labels).codes
+    codes = trained_classes(dataset, labels).codes[nodes]
     columns: Floats = (codes[:, None] == np.arange(1, labels.classes + 1)).astype(np.float32)
     return columns
 
@@ -68,11 +68,11 @@ def known_beside_rows(dataset: Dataset, ends: str, hops: int, memory: int = 0) -
     that cannot be read.
     """
     nodes, widest = dataset.manifest.nodes, whole_width(dataset, memory)
-    classes, width = classes_of_trained(dataset), min(WIDTH, widest)
-    if classes is None or not width or classes.shape[1] > widest or most_hops(dataset, _each(ends), width, hops) < hops:
+    width = min(WIDTH, widest)
+    if not width or most_hops(dataset, _each(ends), width, hops) < hops:
         return None
-    test = linear_test(dataset, min(MOST_ROWS, dataset.node_counts["train"] // 2))
-    if test is None or test.several:
+    test = linear_test(dataset, min(MOST_ROWS, dataset.node_counts.get("train", 0) // 2))
+    if test is None or (classes := classes_of_trained(dataset, slice(None), widest)) is None:
         return None
     classes[test.train] = 0
     stored, relations = whole_lists(dataset), dataset.manifest.relations

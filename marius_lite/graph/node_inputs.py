@@ -51,7 +51,7 @@ def by_known(over: Mapping[str, Any], seen: Tried) -> list[str]:
     if known is None or not seen.better_known:
         return []
     settings, ends = ["model.known_classes=true"], known.directions
-    settings += ["model.encoder=rgcn"] if known.apart and "encoder" not in section(over, "model") else []
+    settings += ["model.encoder=rgcn"] if known.apart else []
     settings += [f"model.directions={ends}"] if ends != "in" and "directions" not in section(over, "model") else []
     apart = ", those of each relation and direction apart," if known.apart else ""
     log.info(

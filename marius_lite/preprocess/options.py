@@ -90,7 +90,13 @@ class Options:
         check_choices(given)
         check_together(given)
         check_texts(
-            {"--columns": given.get("columns"), "--comment": given.get("comment"), "--edge-weight": weight, "--timestamp": time}
+            {
+                "--columns": given.get("columns"),
+                "--bipartite": given.get("bipartite"),
+                "--comment": given.get("comment"),
+                "--edge-weight": weight,
+                "--timestamp": time,
+            }
         )
         columns = parse_columns(given.get("columns"))
         check_values(columns, {"--edge-weight": weight, "--timestamp": time})

@@ -64,7 +64,7 @@ def test_no_node_sees_its_own_class_over_two_hops(cli, tmp_path, monkeypatch):
 
 def test_columns_of_each_kind(cli, tmp_path, monkeypatch):
     dataset = words(cli, tmp_path, 0.9)
-    lists, classes = whole_lists(dataset), classes_of_trained(dataset)
+    lists, classes = whole_lists(dataset), classes_of_trained(dataset, slice(None))
     assert classes.sum() == TRAINED
     ids = dataset.lookup_nodes(list(range(NODES)))
     y = np.load(tmp_path / "y.npy")
@@ -88,5 +88,5 @@ def test_columns_of_each_kind(cli, tmp_path, monkeypatch):
 def test_many_classes_are_not_tried(cli, tmp_path, monkeypatch):
     monkeypatch.setattr(shares, "MOST_CLASSES", CLASSES - 1)
     dataset = words(cli, tmp_path, 0.95)
-    assert classes_of_trained(dataset) is None
+    assert classes_of_trained(dataset, slice(None)) is None
     assert not config_for(dataset, None).model.known_classes
