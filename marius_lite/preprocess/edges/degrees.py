@@ -35,10 +35,10 @@ class DegreeFacts:
     out: dict[str, int | float]
     into: dict[str, int | float]
     without_edges: int
-    both: int
-    loops_by_chance: float
     unseen: dict[str, int]
     unseen_edges: dict[str, int]
+    both: int = 0  # a build that an earlier version began has none
+    loops_by_chance: float = 0.0
 
 
 def degrees_counted(partitioning: Partitioning, options: Bounds, edges: int) -> type[np.unsignedinteger[Any]] | None:
@@ -86,7 +86,7 @@ def degree_facts(
     missed = unseen_edges(others, trained, tally.relation_counts[0] > 0, memory)
     trained.unlink(missing_ok=True)
     by_chance = met / max(1, edges[SPLITS[0]].total)
-    return DegreeFacts(out.facts(), into.facts(), without, both, by_chance, unseen, missed)
+    return DegreeFacts(out.facts(), into.facts(), without, unseen, missed, both, by_chance)
 
 
 def in_degrees_bytes(nodes: int, edges: int) -> int:

@@ -33,6 +33,7 @@ WRITTEN = {  # what passes return, and its keys in progress.json
             "sources": SOURCES,
             "read_as": {},
             "misread": {},
+            "titles": {},
             "announced": {},
         },
     },
@@ -41,7 +42,19 @@ WRITTEN = {  # what passes return, and its keys in progress.json
     PlacedTypes: {"codes": {}, "names": {}, "counts": {}},
     Tables: {"files": {}, "said": {}, "sources": SOURCES},
     SortedRun: {"length": {}, "checksum": {}},
-    Written: {"files": {}, "degrees": {"out": {}, "into": {}, "without_edges": {}, "unseen": {}, "unseen_edges": {}}, "runs": {}},
+    Written: {
+        "files": {},
+        "degrees": {
+            "out": {},
+            "into": {},
+            "without_edges": {},
+            "unseen": {},
+            "unseen_edges": {},
+            "both": {},
+            "loops_by_chance": {},
+        },
+        "runs": {},
+    },
 }
 
 
