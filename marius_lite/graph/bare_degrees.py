@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.first_hops import WIDTH, as_begun, drawn_rows, most_hops, walked
 from marius_lite.graph.linear_test import clear, linear_test
+from marius_lite.graph.symmetry import each_end
 from marius_lite.graph.whole_lists import UnitOf, degree_columns, whole_lists, whole_width
 
 
@@ -38,7 +39,7 @@ def counted_rows(dataset: Dataset, directions: str, unit_of: UnitOf, hops: int, 
     ``unit_of``, ``memory``: see `graph.hops.tried`. Raises UserError for a damaged dataset, RunError for a file that cannot be
     read.
     """
-    width, ends = min(WIDTH, whole_width(dataset, memory)), ["in", "out"] if directions == "both" else [directions]
+    width, ends = min(WIDTH, whole_width(dataset, memory)), each_end(directions)
     test = linear_test(dataset) if width and most_hops(dataset, ends, width, hops) == hops else None
     if test is None or test.several:
         return None

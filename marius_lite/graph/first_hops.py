@@ -14,6 +14,7 @@ import numpy as np
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.graph_sample import GraphSample
 from marius_lite.graph.linear_test import FEWER, clear, linear_test
+from marius_lite.graph.symmetry import each_end
 from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, whole_lists, whole_width
 
 WIDTH = 128
@@ -41,7 +42,7 @@ def first_hops(dataset: Dataset, usual: int, most: int, directions: str, unit_of
     for a file that cannot be read.
     """
     size, width = dataset.manifest, min(WIDTH, whole_width(dataset, memory))
-    most = most_hops(dataset, ["in", "out"] if directions == "both" else [directions], width, most)
+    most = most_hops(dataset, each_end(directions), width, most)
     test = linear_test(dataset) if 2 * usual <= most and width else None
     if test is None or test.several:
         return None

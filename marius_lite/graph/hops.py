@@ -20,6 +20,7 @@ from marius_lite.graph.graph_sample import GraphSample, graph_sample
 from marius_lite.graph.known_shares import by_kinds, classes_of_trained, known_shares
 from marius_lite.graph.linear_shares import HOPS, SURELY, KnownShares, Shares, Tried
 from marius_lite.graph.linear_test import SATURATED, LinearTest, clear, noise, shares_by_hops
+from marius_lite.graph.symmetry import each_end
 from marius_lite.graph.whole_lists import Floats, UnitOf, WholeLists, degree_columns, whole_lists
 
 MOST_HOPS = 12
@@ -138,7 +139,7 @@ def _of_drawn(found: Tried, dataset: Dataset, sample: GraphSample, rows: Floats)
     if not sample.whole or not DRAWN * len(rows) < edges <= MOST_TAKEN:
         return None
     lists_of = sample.facing if not related else whole_lists(dataset, None, bounds).facing if bounds else sample.alike
-    each = [lists_of(end) for end in (_each_end(ends) if related else (ends,))]
+    each = [lists_of(end) for end in (each_end(ends) if related else (ends,))]
     kinds = range(dataset.manifest.relations * (1 + len(bounds)))
 
     def share(each: Iterable[WholeLists]) -> float:
@@ -186,18 +187,13 @@ def _more_said(found: Tried, sample: GraphSample, rows: Floats, ends: str) -> Tr
     return replace(found, placed=walked_rows(sample, rows, ends, FIRST_HOPS))
 
 
-def _each_end(directions: str) -> tuple[str, ...]:
-    """Return the ends of edges that nodes take from."""
-    return ("in", "out") if directions == "both" else (directions,)
-
-
 def _related(
     sample: GraphSample, rows: Floats, lists_of: Callable[[str], WholeLists], relations: int, directions: str, known: float
 ) -> tuple[float, ...]:
     """Return what `_by_hops` does for nodes and, apart from them, their neighbours of each relation and at either end.
 
     ``lists_of``: returns the lists at one end."""
-    ends = _each_end(directions)
+    ends = each_end(directions)
     if relations * len(ends) == 1:
         return ()
     by_ends = [lists_of(end) for end in ends]
@@ -225,7 +221,7 @@ def _by_hops(
 
 def _numbers(sample: GraphSample, directions: str, lists_of: Callable[[str], WholeLists]) -> tuple[Floats, float]:
     """Return columns that tell how many neighbours nodes have at each end, and how many they usually have."""
-    counts = [lists_of(end).counts() for end in _each_end(directions)]
+    counts = [lists_of(end).counts() for end in each_end(directions)]
     mean = float(np.mean([each[sample.usual].mean() for each in counts]))
     return np.concatenate([degree_columns(each, mean) for each in counts], 1), mean
 

@@ -16,6 +16,7 @@ from marius_lite.graph.known_classes import trained_classes
 from marius_lite.graph.linear_shares import KnownShares
 from marius_lite.graph.linear_test import MOST_ROWS, Ints, LinearTest, clear, linear_test, noise
 from marius_lite.graph.node_columns import Labels
+from marius_lite.graph.symmetry import each_end
 from marius_lite.graph.whole_lists import Floats, WholeLists, whole_lists, whole_width
 
 MOST_CLASSES = 64
@@ -52,10 +53,10 @@ def by_kinds(
 ) -> list[Floats]:
     """Return the means of each of ``rows`` (nodes, classes) over the neighbours of each relation and at either end, apart: those
     of the nodes that are ``asked`` for. Nothing where there is one kind of neighbours, or columns are too many."""
-    count = relations * len(_each(ends))
+    count = relations * len(each_end(ends))
     if not 1 < count <= MOST_COLUMNS / sum(part.shape[1] for part in rows):
         return []
-    kinds = (side.of_relation(r) for side in map(lists_of, _each(ends)) for r in range(relations))
+    kinds = (side.of_relation(r) for side in map(lists_of, each_end(ends)) for r in range(relations))
     return [kind.means(part)[asked] for kind in kinds for part in rows]
 
 
@@ -69,7 +70,7 @@ def known_beside_rows(dataset: Dataset, ends: str, hops: int, memory: int = 0) -
     """
     nodes, widest = dataset.manifest.nodes, whole_width(dataset, memory)
     width = min(WIDTH, widest)
-    if not width or most_hops(dataset, _each(ends), width, hops) < hops:
+    if not width or most_hops(dataset, each_end(ends), width, hops) < hops:
         return None
     test = linear_test(dataset, min(MOST_ROWS, dataset.node_counts.get("train", 0) // 2))
     if test is None or (classes := classes_of_trained(dataset, slice(None), widest)) is None:
@@ -85,7 +86,3 @@ def known_beside_rows(dataset: Dataset, ends: str, hops: int, memory: int = 0) -
     apart = by_kinds([classes, one], *kinds) or by_kinds([classes], *kinds)
     found = known_shares(test.placed(asked), beside, ends, [together, two], [*apart, two] if apart else [])
     return found if clear(found.share, found.without, test.asked) else None
-
-
-def _each(ends: str) -> tuple[str, ...]:
-    return ("in", "out") if ends == "both" else (ends,)

@@ -210,7 +210,7 @@ def _known_apart(dataset: Dataset, over: Mapping[str, Any], ends: Sequence[str],
     """Return settings that show which training nodes are of which class, where linear models of nodes without features are
     clearly better so than by what was ``found``, neighbours of each relation and at either end of ``ends`` apart. Of neighbours
     whatever their relation learned rows tell as much."""
-    if not may_see_known(dataset, over):
+    if dataset.manifest.relations * len(ends) == 1 or not may_see_known(dataset, over):
         return []
     known = known_beside_rows(dataset, "both" if len(ends) > 1 else ends[0], FIRST_HOPS, memory_of(over))
     before = max(known.without, found.share if found else 0) if known else 0

@@ -25,6 +25,11 @@ ROLES = 0.1
 """The share of destinations that are sources too, from which on both are taken for one kind of node."""
 
 
+def each_end(directions: str) -> tuple[str, ...]:
+    """Return the ends of edges that nodes take from, in and out, by one of DIRECTIONS."""
+    return ("in", "out") if directions == "both" else (directions,)
+
+
 @dataclass(frozen=True)
 class Directions:
     """What a sample of edges says about their directions.

@@ -96,9 +96,8 @@ class Loader(ABC):
 
     def _order(self, items: int, epoch: int) -> list[npt.NDArray[np.int64]]:
         """Return the places of each batch of an iteration, among so many items."""
-        size, order = self._options.batch_size, np.arange(items)
-        if self._options.shuffle:
-            order = order_for(self._options.seed, "shuffle", epoch, 0, 0, items).astype(np.int64)
+        size, drawn = self._options.batch_size, (self._options.seed, "shuffle", epoch, 0, 0)
+        order = order_for(*drawn, items).astype(np.int64) if self._options.shuffle else np.arange(items)
         return [order[at * size : (at + 1) * size] for at in range(self._options.batches(items))]
 
     def _data(self, found: dict[str, Any], **more: Any) -> Any:
