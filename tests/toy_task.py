@@ -97,6 +97,9 @@ class ToyLearning:
         ]
         return ToyWindow(window, batches, self.rows.node_ids(edges.src.astype(np.int64)))
 
+    def later(self, epoch):
+        return ()
+
     def foresee(self, batches):
         """Each batch draws by itself."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from marius_lite.config.packing import WINDOWS, Packing
+from marius_lite.config.packing import Packing
 from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
@@ -17,8 +18,9 @@ from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages, Stop, staged
 from marius_lite.rows.ahead import Prepare, PreparedEach, Waited, prepared_each
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.rows.host import HostGather, OnHost
-from marius_lite.rows.packer import InWindow, Key, PackedWindow, Packer
+from marius_lite.rows.packer import InWindow, Key, Packer
 from marius_lite.rows.resident import RowBuffers, RowsByNode
+from marius_lite.rows.window_stream import WindowStream
 from marius_lite.types import Batch, Ids
 
 Read = tuple[PreparedBatch[Any], Ids]
@@ -37,6 +39,7 @@ class PackedRows(RowsByNode):
         self._together = packing.together
         self._gather = HostGather(self._packer.memory, stored.width, ring, threads, stored.type, stored.scales)
         self._waited = Waited()
+        self._stream: WindowStream | None = None
 
     def pipeline(self, prepare: Prepare, learn: Learn, foresee: Foresee | None = None) -> Stages[Any, Read, Any, None]:
         free = threading.Semaphore(1)  # the room for the rows of one pack
@@ -59,28 +62,17 @@ class PackedRows(RowsByNode):
     def _ahead(
         self, batches: Iterable[Batch], sample: PreparedEach, free: threading.Semaphore, asked: Stop
     ) -> Generator[tuple[Batch, Read], None, None]:
-        """Yield batches in order, each once its rows are in memory. The next window is packed meanwhile."""
-        packer, stop, room = self._packer, threading.Event(), threading.Semaphore(WINDOWS)
-        kept: Mapping[Key, InWindow] = {}
-        fresh: Iterable[Batch] = batches
+        """Yield an epoch's batches in order, each once its rows are in memory. The next window is packed meanwhile."""
+        packer, kept = self._packer, dict[Key, InWindow]()
         if self._refresh > 1:
             batches = list(batches)
             kept = packer.kept(batches[0].epoch // self._refresh) if batches else {}
-            fresh = [batch for batch in batches if self._key(batch) not in kept]
+            stream = self._begin([batch for batch in batches if self._key(batch) not in kept], sample)
+        else:
+            stream = self._going_on(batches, sample)
 
-        def ends() -> bool:
-            """End all stages: who closes one waits for its thread. None may wait for room that nobody gives back any more."""
-            if not stop.is_set():
-                stop.set()
-                room.release(WINDOWS)
-            return True
-
-        def sampled() -> Generator[tuple[Key, PreparedBatch[Any], Ids], None, None]:
-            for prepared in sample(fresh, stop):
-                yield self._key(prepared.batch), prepared, prepared.rows[0]
-
-        def in_turn(windows: Iterable[PackedWindow | None]) -> Generator[tuple[Batch | None, InWindow], None, None]:
-            packed = (InWindow(window, pack) for window in windows if window for pack in range(len(window.batches)))
+        def in_turn() -> Generator[tuple[Batch | None, InWindow], None, None]:
+            packed = stream.epoch()
             if not kept:
                 yield from ((None, at) for at in packed)
                 return
@@ -101,21 +93,45 @@ class PackedRows(RowsByNode):
             at, prepared, places, rows = found
             packer.read(at, rows)
             if at.is_last and self._key(prepared.batch) not in kept:
-                packer.done(at.window)
-                room.release()
+                stream.done(at.window)
             return prepared.batch, (prepared, places)
 
-        with (
-            ExitStack() as stack,
-            closing(staged(packer.windows(sampled()), lambda window: packer.pack(window, stop), 1, room)) as windows,
-            closing(staged(in_turn(windows), placed, SAMPLE_AHEAD)) as prepared,
-            closing(staged(prepared, read, 1, free, lambda: asked() and ends())) as ready,
-        ):
-            stack.callback(packer.abandon)  # once the threads below have ended
-            try:
-                yield from self._waited.each(ready)
-            finally:
-                ends()
+        whole = False
+        try:
+            with (
+                closing(staged(in_turn(), placed, SAMPLE_AHEAD)) as prepared,
+                closing(staged(prepared, read, 1, free, lambda: asked() and stream.end())) as ready,
+            ):
+                try:
+                    yield from self._waited.each(ready)
+                    whole = stream.goes_on()
+                finally:
+                    if not whole:  # before the threads are waited for, which may wait for a window
+                        stream.end()
+        finally:
+            if not whole:
+                self._end()
+
+    def _going_on(self, batches: Iterable[Batch], sample: PreparedEach) -> WindowStream:
+        """Return the stream in which an epoch's batches come next: the one that went on from the epoch before, or a new one."""
+        own = iter(batches)
+        first = next(own, None)
+        if first is None:
+            return self._begin([], sample)
+        if self._stream is not None and self._stream.begins_with(first):
+            return self._stream
+        return self._begin(chain([first], own, self._later()), sample)
+
+    def _begin(self, batches: Iterable[Batch], sample: PreparedEach) -> WindowStream:
+        self._end()
+        self._stream = WindowStream(self._packer, batches, sample, self._key)
+        return self._stream
+
+    def _end(self) -> None:
+        """Give up what is packed for later epochs."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
 
     def _key(self, batch: Batch) -> Key:
         return batch.epoch // self._refresh, batch.step, batch.index
@@ -134,4 +150,5 @@ class PackedRows(RowsByNode):
         }
 
     def close(self) -> None:
+        self._end()
         self._packer.close()

@@ -8,7 +8,7 @@ pieces (DiskGNN, Liu et al., SIGMOD 2025). Which rows stay is measured: those th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,6 +66,10 @@ class InWindow(NamedTuple):
     def is_last(self) -> bool:
         return self.pack == len(self.window.batches) - 1
 
+    @property
+    def key(self) -> Key:
+        return self.window.keys[self.pack]
+
 
 class Packer:
     """Packs rows of ``table``. ``folder``: where the packs' temporary files are.
@@ -91,7 +95,7 @@ class Packer:
     def bytes_read(self) -> int:
         return sum(self._read.values())
 
-    def kept(self, generation: int) -> Mapping[Key, InWindow]:
+    def kept(self, generation: int) -> dict[Key, InWindow]:
         """Return the batches that are kept, by their keys. Those of another generation, a key's first number, go."""
         for window in [window for window in self._open if window.kept and window.keys[0][0] != generation]:
             window.kept = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.storage.buffer import PartitionBuffer, PastTransfer
 from marius_lite.storage.table import RowTable
-from marius_lite.types import Ids
+from marius_lite.types import Batch, Ids
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class ResidentRows(ABC):
         self.buffers, self.partitioning = buffers, partitioning
         self.resident: tuple[int, ...] = ()
         self._base_rows: list[Ids] = []
+        self._later: Callable[[], Iterable[Batch]] = tuple
         self._partition_of_slot: Ids = np.empty(0, np.int64)
 
     @property
@@ -109,6 +110,10 @@ class ResidentRows(ABC):
         """Take note that batches change the resident learned rows from now on."""
         if self.buffers.learned:
             self.buffers.learned.mark_dirty(self.resident)
+
+    def comes_next(self, batches: Callable[[], Iterable[Batch]]) -> None:
+        """Take note of the ``batches`` behind those that are trained next. They may be prepared while these are trained."""
+        self._later = batches
 
     @abstractmethod
     def pipeline(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -199,6 +199,9 @@ class LinkLearning:
         if self._meetings is not None:
             self._resident = replace(self._resident, meetings=self._meetings.of(epoch, window.step))
         return LinkWindow(self._rows, epoch, edges)
+
+    def later(self, epoch: int) -> Iterable[EdgeBatch]:
+        return ()  # edges are read when their window is opened
 
     def foresee(self, batches: Sequence[EdgeBatch]) -> None:
         """Do nothing: each batch draws by itself."""

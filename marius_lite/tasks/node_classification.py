@@ -138,6 +138,15 @@ class NodeLearning:
             window, epoch, self._training.of(targets), config.training.seed, config.sampling.refresh_epochs, config.scale.lanes
         )
 
+    def later(self, epoch: int) -> Iterator[NodeBatch]:
+        if self._config.adapts:  # who takes which nodes is known when they are taken
+            return
+        for plan in map(self._plans, range(epoch + 1, self._config.training.epochs)):
+            if len(plan.steps) > 1:  # what a batch needs follows from what is resident then
+                return
+            (window,) = self.windows(plan.steps[0])
+            yield from self.open(plan.epoch, window, None).batches(0)
+
     def foresee(self, batches: Sequence[NodeBatch]) -> None:
         self._representation.foresee([(batch.nodes, self._neighbours_seed(batch)) for batch in batches])
 

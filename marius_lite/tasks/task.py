@@ -6,7 +6,7 @@ in `config.tasks.TASKS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +70,12 @@ class Learning(Learns, Protocol):
 
     def open(self, epoch: int, window: Window, following: Upcoming | None) -> OpenWindow:
         """Return a window once its items are in memory. Those of the one opened next are read meanwhile."""
+
+    def later(self, epoch: int) -> Iterable[Batch]:
+        """Return the batches of the epochs behind this one, in order, as far as they are known before a window is opened.
+
+        It runs in the thread of `prepare`.
+        """
 
     def foresee(self, batches: Sequence[Any]) -> None:
         """Take note of the batches that are prepared next, in order. What they need may be drawn together.

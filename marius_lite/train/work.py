@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from marius_lite.config.schema import Config
@@ -73,6 +74,7 @@ class Work:
         """Return a window once its items are in memory. Those of the one opened next are read meanwhile."""
         opened = self._learning.open(epoch, window, following)
         self.rows.cache_most_touched(lambda: self._representation.touched(opened.touched()))
+        self.rows.comes_next(partial(self._learning.later, epoch))
         return opened
 
     def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any, Any]:
