@@ -163,6 +163,7 @@ def sizes_of(config: Config, data: Dataset) -> MovedSizes:
         learned=table_bytes(data, config) // partitioning.partitions,
         features=partitioning.rows * features.stride if features is not None else 0,
         lists=lists,
+        asked=partitioning.partitions if planning_of(config).unit == "edges" else data.manifest.training_partitions or 1,
         edges=edges,
         edges_later=edges,
     )

@@ -31,7 +31,7 @@ def one_epoch(ordering, p, c, prefetch=False):
         ]
     )
     slots = c + (spare_slots(ordering, p, c) if prefetch else 0)
-    sizes = MovedSizes(1000, 0, [0] * p, 120, 120)
+    sizes = MovedSizes(1000, 0, [0] * p, p, 120, 120)
     return list(traffic(config, lambda epoch: make_plan(ordering, p, c, 0, epoch), sizes, p, slots))[1]
 
 

@@ -299,7 +299,9 @@ def epoch_cost(config: Config, facts: Facts, memory: MemoryPlan, lists: str) -> 
         together = packing.together
     if lists == "memory":
         return cost
-    return cost + batches * sum(drawn) * DRAWN_IN_PASSES + len(drawn) * -(-batches // together) * facts.all_lists
+    # The first hop reads the lists of training nodes alone.
+    passes = -(-batches // together) * (len(drawn) - 1 + nodes.training_partitions / facts.partitions)
+    return cost + batches * sum(drawn) * DRAWN_IN_PASSES + passes * facts.all_lists
 
 
 def _seen(config: Config, partitions: int) -> int:

@@ -29,13 +29,14 @@ class Traffic:
 class MovedSizes:
     """Bytes that are moved at a time: a partition's learned rows and its features, 0 where there are none.
 
-    ``lists``: those of each partition's in-edges. ``edges``, ``edges_later``: those of the edges that the first epoch trains, and
-    each later one, as far as they are read for it.
+    ``lists``: those of each partition's in-edges; the nodes that batches ask for are in the first ``asked`` ones. ``edges``,
+    ``edges_later``: those of the edges that the first epoch trains, and each later one, as far as they are read for it.
     """
 
     learned: int
     features: int
     lists: Sequence[int]
+    asked: int
     edges: int
     edges_later: int
 
@@ -68,8 +69,10 @@ def bytes_of_passes(config: Config, how: Packing | Pooling, sizes: MovedSizes, w
     memory."""
     if config.sampling.lists != "disk":
         return 0
-    passes = len(fanouts_of(config)) * sum(-(-each // how.together) for each in windows)
-    return passes * (how.made_lists or sum(sizes.lists))
+    every, first = sum(sizes.lists), sum(sizes.lists[: sizes.asked])  # the first hop's lists are of the nodes that are asked for
+    hops = (len(fanouts_of(config)) - 1) * every + first
+    passes = sum(-(-each // how.together) for each in windows) * hops
+    return passes * how.made_lists // every if how.made_lists else passes
 
 
 def _packed(packing: Packing, sizes: MovedSizes, partitions: int, windows: Sequence[int]) -> tuple[int, int]:

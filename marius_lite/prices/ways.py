@@ -167,13 +167,13 @@ class PackedBatches:
         return int(self.windows * self.table + self.rows + self.samples)
 
     def seconds(self, rates: DiskRates, times: BatchTimes, batches: int) -> float:
-        """Return the seconds of an epoch: windows are sampled and packed in a thread, while the one before is learned."""
+        """Return the seconds of an epoch: windows are sampled and packed in a thread, while others are learned."""
         packing = max(self.windows * self.table / rates.read, self.rows * rates.pack) + self.samples * rates.pack
         reading = (self.rows + self.samples) * rates.unpack
         busy = max(1.0, times.both / max(times.sample, times.learn))  # how much one holds up the other
         ahead, learned = busy * batches * times.sample + packing, busy * batches * times.learn
         shared = (batches * (times.sample + times.learn) + packing + reading) / machine.cpu_threads()
-        return max(shared, _in_turn(ahead, learned, self.windows))
+        return max(shared, ahead, learned)
 
 
 def packed_batches(packing: Packing, times: BatchTimes, windows: Sequence[int], nodes: int) -> PackedBatches:
