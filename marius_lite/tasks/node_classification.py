@@ -75,7 +75,8 @@ class NodeClassification:
                 "split"
             )
         result = classify_split(dataset, open_classifier(checkpoint), checkpoint.config, split, folder, checkpoint.table)
-        warn_of_chance(result, not isinstance(dataset.required_labels(), Labels))
+        by_accuracy = checkpoint.config.training.metric == "accuracy"
+        warn_of_chance(result, not isinstance(dataset.required_labels(), Labels), by_accuracy)
         return result
 
     def exported_width(self, checkpoint: Checkpoint) -> int:

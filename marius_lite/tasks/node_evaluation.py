@@ -42,20 +42,30 @@ def classify_split(
     return {**summary, **({"class_names": [*names]} if names else {})}
 
 
-def warn_of_chance(result: dict[str, Any], several: bool) -> None:
-    """Warn where classes are told, and nodes ordered by them, hardly better than by chance. ``several``: whether a node may have
-    several classes: then the order alone counts."""
+def warn_of_chance(result: dict[str, Any], several: bool, by_accuracy: bool = True) -> None:
+    """Warn where classes are told hardly better than without any model.
+
+    ``several``: whether a node may have several classes. Then nodes are only ordered by each class; otherwise it matters too how
+    many the most frequent class would tell. ``by_accuracy``: whether the run chose its checkpoint by how many are told right.
+    """
     area, count = result["roc_auc"], result["count"]
-    if area is None or area >= CHANCE or count < FEWEST:
+    if area is None or count < FEWEST:
         return
-    found = f"nodes are ordered by their classes hardly better than by chance (roc_auc is {area:.2f})"
+    by_chance = area < CHANCE
+    found = f"nodes are ordered by their classes hardly better than by chance (roc_auc is {area:.2f})" if by_chance else ""
     if not several:
         right, usual = result["accuracy"], max(each["count"] for each in result["per_class"].values()) / count
-        if right > usual + 2 * sqrt(usual * (1 - usual) / count):
+        margin = 2 * sqrt(usual * (1 - usual) / count)
+        told = f"{right:.1%} are told right, where always answering the most frequent class would tell {usual:.1%}"
+        if by_chance and right > usual + margin:
             return
-        found += f", and {right:.1%} are told right, where always answering the most frequent class would tell {usual:.1%}"
-    log.warning(
-        "%s: the model has not learned what this split asks; take another encoder (model.encoder: sage, gcn), other ends of "
-        "edges (model.directions), features that say more, or more training nodes",
-        found,
-    )
+        if by_chance:
+            found += f", and {told}"
+        elif by_accuracy and right < usual - margin:
+            found = told
+    if found:
+        log.warning(
+            "%s: the model has not learned what this split asks; take another encoder (model.encoder: sage, gcn), other ends of "
+            "edges (model.directions), features that say more, or more training nodes",
+            found,
+        )

@@ -38,6 +38,8 @@ def test_all_of_a_split_is_classified_however_large_a_block(class_run, monkeypat
         (0.54, 0.58, [50, 50], True),  # eight of a hundred may be chance
         (0.51, 0.9, [90, 10], True),
         (0.9, 0.9, [90, 10], False),  # nodes of the rare class are ordered well
+        (0.6, 0.84, [90, 10], True),
+        (0.6, 0.85, [90, 10], False),  # five of a hundred may be chance
         (1.0, 1.0, [27, 3], False),
         (0.4, 0.5, [2, 2], False),  # too few to say anything
         (None, 1.0, [100], False),  # there is one class alone
@@ -50,6 +52,12 @@ def test_classes_told_hardly_better_than_by_chance_are_warned_of(caplog, area, r
         warn_of_chance({"count": sum(counts), "accuracy": right, "per_class": each, "roc_auc": area}, several=False)
     assert ("always answering the most frequent class would tell" in caplog.text) == told
     assert bool(caplog.text) == told
+
+
+def test_fewer_than_the_most_frequent_class_are_told_where_the_rare_ones_count(caplog):
+    each = {"often": {"count": 900}, "rare": {"count": 100}}
+    warn_of_chance({"count": 1000, "accuracy": 0.5, "per_class": each, "roc_auc": 0.9}, several=False, by_accuracy=False)
+    assert not caplog.text
 
 
 @pytest.mark.parametrize(("area", "told"), [(0.512345, True), (0.7, False), (None, False)])
