@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,10 @@ class TrainingNodes:
     partition_rows: int
 
     def of(self, partitions: tuple[int, ...]) -> Ids:
-        """The ids of the training nodes in some partitions."""
+        """The ids of the training nodes in some partitions: a part of ``ids`` where these follow one another."""
         parts = [slice(*np.searchsorted(self.ids, [k * self.partition_rows, (k + 1) * self.partition_rows])) for k in partitions]
+        if all(part.stop == following.start for part, following in pairwise(parts)):
+            return self.ids[parts[0].start : parts[-1].stop]
         return np.concatenate([self.ids[part] for part in parts])
 
     def labels_of(self, nodes: Ids) -> Labels:
