@@ -19,7 +19,7 @@ from marius_lite.config.schema import Config
 from marius_lite.encode.normalization import normalization
 from marius_lite.encode.vectors import InputRows, inference_bytes
 from marius_lite.evaluate.inference import infer
-from marius_lite.evaluate.layer_pass import RowsOfPartition
+from marius_lite.evaluate.layer_inputs import RowsOfPartition
 from marius_lite.graph.adjacency import Adjacency, PartitionLists
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.gathered import GatheredDataset

@@ -14,7 +14,7 @@ from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, slot_bytes
 from marius_lite.config.schema import Config
 from marius_lite.encode.normalization import normalization
 from marius_lite.errors import UserError
-from marius_lite.evaluate.inference import infer
+from marius_lite.evaluate.inference import Inference, SomeResults
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import features_read, lists_read
 from marius_lite.graph.known_classes import KnownClasses, known_classes
@@ -23,6 +23,7 @@ from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 from marius_lite.temporary import scratch
+from marius_lite.types import Ids
 
 SCRATCH = ".vectors-"
 """What the names of scratch folders in a run's folder begin with."""
@@ -65,8 +66,21 @@ def vectors(dataset: Dataset, config: Config, encoder: Inferred, table: RowTable
         yield write_vectors(dataset, config, encoder, table, place / "rows")
 
 
+@contextmanager
+def vectors_of(
+    nodes: Ids, dataset: Dataset, config: Config, encoder: Inferred, table: RowTable | None, folder: Path
+) -> Iterator[SomeResults]:
+    """Do as `vectors` for some ``nodes``, whose ids ascend. What they do not need is not worked out."""
+    with scratch(folder, SCRATCH) as place:
+        yield _inference(dataset, config, encoder, table).of_some(nodes, inference_bytes(config), place / "rows")
+
+
 def write_vectors(dataset: Dataset, config: Config, encoder: Inferred, table: RowTable | None, output: Path) -> RowTable:
     """Write the table of every node's vector to ``output``. Raises what `vectors` raises."""
+    return _inference(dataset, config, encoder, table).of_all(inference_bytes(config), output)
+
+
+def _inference(dataset: Dataset, config: Config, encoder: Inferred, table: RowTable | None) -> Inference:
     if not isinstance(encoder, Layered):
         raise UserError(
             f"`model.encoder` {config.model.encoder} {whole_graph_reason(encoder.module)}: choose sage, gcn, gat, "
@@ -77,7 +91,7 @@ def write_vectors(dataset: Dataset, config: Config, encoder: Inferred, table: Ro
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
     known = known_classes(dataset, config)
     inputs, normalize = InputRows(dataset, config, table, known), normalization(dataset, config, known=known)
-    return infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), output, degrees, normalize)
+    return Inference(encoder, inputs, adjacency, dataset.partitioning, degrees, normalize)
 
 
 @contextmanager

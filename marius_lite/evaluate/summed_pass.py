@@ -8,7 +8,7 @@ as the memory allows. A node's neighbours are always added in the same order, so
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +16,14 @@ import numpy.typing as npt
 import torch
 
 from marius_lite._native import add_block
-from marius_lite.evaluate.layer_pass import LayerPass, ListsOfPartition
-from marius_lite.evaluate.layer_rows import LayerRows, RowsOnDisk, Write
+from marius_lite.evaluate.layer_inputs import ListsOfPartition
+from marius_lite.evaluate.layer_lists import as_ids
+from marius_lite.evaluate.layer_pass import InOrder, LayerPass
+from marius_lite.evaluate.layer_rows import RowsOnDisk
 from marius_lite.graph.adjacency import sums_by_list
 from marius_lite.pipeline.batches import staged
 from marius_lite.storage.engine import own_pages_of
+from marius_lite.types import Ids
 
 BLOCKS = 5
 """Blocks of rows in memory: one is added, one waits, one is read; and what the heap keeps of earlier ones."""
@@ -37,14 +40,14 @@ PART_COPIES = 10
 
 @dataclass(slots=True)
 class Accumulator:
-    """The sums of some consecutive nodes of partition ``k``, from node id ``first`` on.
+    """The sums of some nodes: ``targets``, their places among those that are read. ``without``: see `LayerLists`.
 
     ``indptr``, ``sources``, ``of_edges``: their in-edges, and what each counts; None where all count alike. ``next``: for each
     node, the first of its edges that is not added yet.
     """
 
-    k: int
-    first: int
+    targets: range | Ids
+    without: int
     indptr: npt.NDArray[np.int64]
     sources: npt.NDArray[np.uint32]
     next: npt.NDArray[np.int64]
@@ -63,9 +66,9 @@ class SummedPass(LayerPass):
         self._width = width
         if self.degrees is not None and self.degrees.ndim > 1:
             self.degrees = self.degrees.sum(1)  # of both ends
-        self._weighs = self.adjacency.weighs
+        self._weighs = self.lists.weighs
         self._step = max(1, PART_BYTES // (4 * max(self.before.width, width, self.encoder.widths[self.layer])))
-        with _InOrder(self.after) as write:
+        with self.writing() as write:
             for group in self._groups():
                 self._add(group)
                 while group:
@@ -74,14 +77,17 @@ class SummedPass(LayerPass):
     def _groups(self) -> Iterator[list[Accumulator]]:
         """Yield groups of nodes that fit in memory, in order: whole partitions, or parts of one."""
         group, free = list[Accumulator](), self._room()
-        for k in range(self.partitioning.partitions):
-            size = self._bytes(self.partitioning.size(k), self.adjacency.edges(k))
+        for k in range(self.lists.partitions):
+            count = self.lists.count(k)
+            if not count:
+                continue
+            size = self._bytes(count, self.lists.edges(k))
             if group and size > free:
                 yield group
                 group, free = [], self._room()
-            lists = self.adjacency.read(k, relations=False)
+            lists = self.lists.read(k, relations=False)
             if size <= free:
-                group.append(self._of(k, lists, 0, self.partitioning.size(k)))
+                group.append(self._of(k, lists, 0, count))
                 free -= size
             else:
                 for first, last in self._parts(k, lists, free):
@@ -101,8 +107,9 @@ class SummedPass(LayerPass):
 
     def _bytes(self, nodes: int, edges: int) -> int:
         """Return the bytes of sums, lists, places in them and factors."""
-        wide = 8 if self.partitioning.nodes > 1 << 32 else 4
-        return nodes * (4 * self._width + 8 + 8 + 4) + edges * (wide + 4 * self._weighs)
+        wide = 8 if self.lists.before.places.nodes > 1 << 32 else 4
+        places = 0 if self.lists.of.ids is None else 8
+        return nodes * (4 * self._width + 8 + 8 + 4 + places) + edges * (wide + 4 * self._weighs)
 
     def _parts(self, k: int, lists: ListsOfPartition, free: int) -> Iterator[tuple[int, int]]:
         """Yield [first, last) of parts of a partition that fit beside its lists. Raises UserError where one node does not."""
@@ -111,12 +118,12 @@ class SummedPass(LayerPass):
         if most < 1:
             edges, least = int(lists.indptr[-1]), self._bytes(self._step, 0)
             raise self.too_large(f"the {edges} in-edges of partition {k}", self.memory - free + least)
-        for first in range(0, self.partitioning.size(k), most):
-            yield first, min(first + most, self.partitioning.size(k))
+        for first in range(0, self.lists.count(k), most):
+            yield first, min(first + most, self.lists.count(k))
 
     def _of(self, k: int, lists: ListsOfPartition, first: int, last: int) -> Accumulator:
         indptr, start = lists.indptr[first : last + 1], int(lists.indptr[first])
-        ids = self.partitioning.range(k).start + first
+        targets = self.lists.targets(k)[first:last]
         of_edges = None if lists.factors is None else lists.factors[start : int(indptr[-1])]
         if self.degrees is None and of_edges is not None:
             totals = sums_by_list(indptr, of_edges)
@@ -124,11 +131,12 @@ class SummedPass(LayerPass):
         elif self.degrees is None:
             factors = (1 / np.diff(indptr).clip(1)).astype(np.float32)
         else:
-            factors = _scale(self.degrees[ids : ids + last - first])
+            factors = _scale(self.degrees[as_ids(targets)])
         pages = own_pages_of(max(1, (last - first) * self._width) * 4)  # pieces of the heap would leave holes
         sums = pages.view(np.float32)[: (last - first) * self._width].reshape(last - first, self._width)
         sources = lists.sources[start : int(indptr[-1])]
-        return Accumulator(k, ids, indptr - start, sources, indptr[:-1] - start, factors, sums, of_edges)
+        without = self.lists.without(targets)
+        return Accumulator(targets, without, indptr - start, sources, indptr[:-1] - start, factors, sums, of_edges)
 
     def _add(self, group: list[Accumulator]) -> None:
         """Add the rows of all nodes to the sums of a group."""
@@ -136,41 +144,20 @@ class SummedPass(LayerPass):
             for first, rows in blocks:
                 of_sources = None if self.degrees is None else _scale(self.degrees[first : first + len(rows)])
                 for nodes in group:
-                    without = -1 if self.degrees is None else nodes.first
                     lists = (nodes.indptr, nodes.sources, nodes.factors, nodes.next, nodes.sums)
-                    add_block(rows, first, *lists, of_sources, without, nodes.of_edges)
+                    add_block(rows, first, *lists, of_sources, nodes.without, nodes.of_edges)
 
-    def _finish(self, nodes: Accumulator, write: _InOrder) -> None:
+    def _finish(self, nodes: Accumulator, write: InOrder) -> None:
         """Write the results of nodes whose sums are complete."""
         for start in range(0, len(nodes.sums), self._step):
             sums = nodes.sums[start : start + self._step]
-            ids = np.arange(nodes.first + start, nodes.first + start + len(sums))
+            ids = as_ids(nodes.targets[start : start + self._step])
             rows = np.empty((len(sums), self.before.width), np.float32)
             self.before.read(ids, rows)
             if self.degrees is not None:
                 sums += rows[:, : self._width] * (1 / (self.degrees[ids] + 1))[:, None]
             parts = (torch.from_numpy(part).to(self._device) for part in (sums, rows))
-            write(nodes.k, self.result(self.encoder.combined(self.layer, *parts)))
-
-
-class _InOrder:
-    """Writes rows of all nodes in order, partition after partition."""
-
-    def __init__(self, rows: LayerRows):
-        self._rows, self._stack = rows, ExitStack()
-        self._open: tuple[int, Write] | None = None
-
-    def __enter__(self) -> _InOrder:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def __call__(self, k: int, rows: npt.NDArray[np.float32]) -> None:
-        if self._open is None or self._open[0] != k:
-            self._stack.close()
-            self._open = k, self._stack.enter_context(self._rows.writing(k))
-        self._open[1](rows)
+            write(self.result(self.encoder.combined(self.layer, *parts)))
 
 
 def _scale(degrees: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -50,7 +50,7 @@ def class_probabilities(checkpoint: Checkpoint, nodes: Ids | None = None) -> Ite
     dataset, config = checkpoint.dataset, checkpoint.config
     labels = dataset.required_labels()
     model = open_classifier(checkpoint)
-    with open_scores(dataset, config, model.encoder, checkpoint.table, checkpoint.run.path) as scores:
+    with open_scores(dataset, config, model.encoder, checkpoint.table, checkpoint.run.path, nodes) as scores:
 
         def classified() -> Iterator[Classified]:
             partitioning, splits = dataset.partitioning, dataset.node_splits

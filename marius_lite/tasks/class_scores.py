@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from marius_lite.config.schema import Config
 from marius_lite.encode.layerwise import LayerScores
-from marius_lite.encode.vectors import vectors
+from marius_lite.encode.vectors import vectors, vectors_of
 from marius_lite.evaluate.class_calibration import UNFITTED, Calibration
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.encoders import CustomEncoder, Layered
@@ -52,32 +52,52 @@ class ClassScores(NamedTuple):
 
 @contextmanager
 def open_scores(
-    dataset: Dataset, config: Config, encoder: Layered | CustomEncoder | RowModel, table: RowTable | None, folder: Path
+    dataset: Dataset,
+    config: Config,
+    encoder: Layered | CustomEncoder | RowModel,
+    table: RowTable | None,
+    folder: Path,
+    nodes: Ids | None = None,
 ) -> Iterator[ClassScores]:
-    """Open the scores of all nodes. ``folder``: where scratch files lie meanwhile."""
-    with _stored(dataset, config, encoder, table, folder) as stored:
-        wanted = config.evaluation.calibrated and "valid" in dataset.node_counts
-        yield ClassScores(stored, calibrated(dataset, stored, config.training.seed) if wanted else UNFITTED)
+    """Open the scores of ``nodes``, whose ids ascend; None: of all nodes. ``folder``: where scratch files lie meanwhile."""
+    fitted = config.evaluation.calibrated and "valid" in dataset.node_counts
+    given = fitted_nodes(dataset, config.training.seed) if fitted else np.empty(0, np.int64)
+    wanted = None if nodes is None else np.union1d(nodes, given)
+    with _stored(dataset, config, encoder, table, folder, wanted) as stored:
+        yield ClassScores(stored, calibrated(dataset, stored, given) if fitted else UNFITTED)
 
 
 def _stored(
-    dataset: Dataset, config: Config, encoder: Layered | CustomEncoder | RowModel, table: RowTable | None, folder: Path
+    dataset: Dataset,
+    config: Config,
+    encoder: Layered | CustomEncoder | RowModel,
+    table: RowTable | None,
+    folder: Path,
+    nodes: Ids | None,
 ) -> AbstractContextManager[StoredScores]:
     """Open the model's scores: from full neighbourhoods, or from what a layer has gathered that is trained alone."""
     if isinstance(encoder, RowModel):
         return nullcontext(LayerScores(dataset, encoder))
-    return vectors(dataset, config, encoder, table, folder)
+    if nodes is None:
+        return vectors(dataset, config, encoder, table, folder)
+    return vectors_of(nodes, dataset, config, encoder, table, folder)
 
 
-def calibrated(dataset: Dataset, stored: StoredScores, seed: int) -> Calibration:
-    """Return what scores say, fitted on at most FITTED scores of validation nodes.
-
-    Nothing is fitted where there are none, or where scores are not finite. The same dataset, scores and seed give the same.
-    """
-    labels, nodes = dataset.required_labels(), dataset.node_split("valid")
-    most = max(1, FITTED // labels.classes)
+def fitted_nodes(dataset: Dataset, seed: int) -> Ids:
+    """Return the validation nodes that scores are fitted on: they have at most FITTED scores. The same for the same seed."""
+    classes, nodes = dataset.required_labels().classes, dataset.node_split("valid")
+    most = max(1, FITTED // classes)
     if len(nodes) > most:
         nodes = np.sort(generator_for(seed, "classes/calibration").choice(nodes, most, replace=False))
+    return nodes
+
+
+def calibrated(dataset: Dataset, stored: StoredScores, nodes: Ids) -> Calibration:
+    """Return what scores say, fitted on those of ``nodes``.
+
+    Nothing is fitted where there are none, or where scores are not finite. The same dataset and scores give the same.
+    """
+    labels = dataset.required_labels()
     scores, known = [], []
     for k, offsets in by_partition(nodes, dataset.partitioning.rows):
         read = labels.reader(k)

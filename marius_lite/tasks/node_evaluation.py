@@ -30,7 +30,7 @@ def classify_split(
     labels = dataset.required_labels()
     nodes = dataset.node_split(split)
     with (
-        open_scores(dataset, config, model.encoder, table, folder) as scores,
+        open_scores(dataset, config, model.encoder, table, folder, nodes) as scores,
         labelling(dataset).figures(len(nodes), labels.classes, folder, scores.calibration) as figures,
     ):
         for k, offsets in by_partition(nodes, dataset.partitioning.rows):

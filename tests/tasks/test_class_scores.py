@@ -14,7 +14,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.tasks import class_scores
 from marius_lite.tasks.checkpoint import open_checkpoint
 from marius_lite.tasks.class_probabilities import class_probabilities, open_classifier
-from marius_lite.tasks.class_scores import calibrated
+from marius_lite.tasks.class_scores import calibrated, fitted_nodes
 from marius_lite.tasks.node_evaluation import classify_split
 from marius_lite.train.run import train_run
 
@@ -53,14 +53,16 @@ def test_only_validation_nodes_are_asked(dataset, labels, scores):
     valid, several = dataset.node_split("valid"), labels.ndim == 2
     scores[np.setdiff1d(np.arange(len(scores)), valid)] = np.nan
     told = Told(dataset, scores)
-    assert calibrated(dataset, told, 0) == (of_several_classes if several else of_one_class)(scores[valid], labels[valid])
+    assert calibrated(dataset, told, fitted_nodes(dataset, 0)) == (of_several_classes if several else of_one_class)(
+        scores[valid], labels[valid]
+    )
     assert told.read == len(valid)
 
 
 def test_of_many_nodes_some_are_taken(dataset, scores, monkeypatch):
     monkeypatch.setattr(class_scores, "FITTED", 20 * scores.shape[1])
     told = [Told(dataset, scores) for _ in range(3)]
-    first, again, other = (calibrated(dataset, each, seed) for each, seed in zip(told, (0, 0, 1)))
+    first, again, other = (calibrated(dataset, each, fitted_nodes(dataset, seed)) for each, seed in zip(told, (0, 0, 1)))
     assert [each.read for each in told] == [20] * 3
     assert first == again != other
 
@@ -68,7 +70,7 @@ def test_of_many_nodes_some_are_taken(dataset, scores, monkeypatch):
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_scores_that_are_no_numbers_are_left_to_who_measures_them(dataset, scores, wrong):
     scores[dataset.node_split("valid")[0], 0] = wrong
-    assert calibrated(dataset, Told(dataset, scores), 0) == UNFITTED
+    assert calibrated(dataset, Told(dataset, scores), fitted_nodes(dataset, 0)) == UNFITTED
 
 
 def figures(run):
