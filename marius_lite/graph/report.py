@@ -13,7 +13,8 @@ from marius_lite.sealed import checksum_of
 REPORT, CHECKSUM = "report.json", "checksum"
 UNKNOWN = f"{REPORT} of the dataset is missing or damaged: whether edges to be ranked stand in train as well is not known"
 LEAKS = {
-    "also_in_train": "stand in train too, so that their answers were trained on: `preprocess --split` keeps equal edges together",
+    "also_in_train": "stand in train too, so that their answers were trained on, and figures say little about new edges: "
+    "`preprocess --split` keeps equal edges together; where edges are split by time, leave those out that train has",
     "reverse_in_train": "are the reverse of a training edge of the same relation, which gives the answer away if relations are "
     "symmetric: `preprocess --split` keeps an edge and its reverse together",
     "inverse_in_train": "join two nodes that a training edge of another relation joins the other way around, which gives the "

@@ -22,7 +22,7 @@ from marius_lite.preprocess.readers.lines import comment_warnings
 
 ALONE_SHARE = 0.1  # of the nodes
 NO_TITLES = (".npy", ".npz", ".parquet", ".zarr")  # files without a first line
-DOUBLED = 0.25  # the share of duplicates: it is a half where the files have every edge in both directions
+DOUBLED = 0.25  # the share of duplicates: it is a half where --undirected stores edges that the files have in both directions
 
 
 def make_report(
@@ -146,13 +146,18 @@ def _drawn_of_times(manifest: Manifest, options: Options) -> list[str]:
 
 
 def _doubled(train: dict[str, Any], options: Options) -> list[str]:
-    """Return a line where --undirected has stored many edges twice: the files had them in both directions already."""
-    if not options.undirected or options.drop_duplicates or train["duplicates"] < DOUBLED * train["stored"]:
+    """Return a line where many edges are stored twice: as the files have them, or because --undirected has stored them so."""
+    if options.drop_duplicates or train["duplicates"] < DOUBLED * train["stored"]:
         return []
+    if options.undirected:
+        return [
+            f"train: {train['duplicates']:,} of {train['stored']:,} stored edges stand there twice: the files have many "
+            "edges twice, perhaps in both directions, and --undirected stores each both ways: leave that out, or give "
+            "--drop-duplicates"
+        ]
     return [
-        f"train: {train['duplicates']:,} of {train['stored']:,} stored edges stand there twice: the files have many "
-        "edges twice, perhaps in both directions, and --undirected stores each both ways: leave that out, or give "
-        "--drop-duplicates"
+        f"train: {train['duplicates']:,} of {train['stored']:,} edges repeat others, and each is trained as often as it stands "
+        "there: --drop-duplicates keeps each once, which often tells new edges better"
     ]
 
 

@@ -133,6 +133,22 @@ def test_edges_with_times_that_are_dealt_at_random_are_told_of(tmp_path, timed):
     assert any("whatever their times" in line for line in report["warnings"]) == timed
 
 
+@pytest.mark.parametrize(
+    ("rows", "options", "told"),
+    [
+        ("a\tb\na\tb\nb\tc\n", {}, "1 of 3 edges repeat others"),
+        ("a\tb\na\tb\nb\tc\n", {"drop_duplicates": True}, None),
+        ("a\tb\nb\tc\nc\td\na\td\na\tb\n", {}, None),  # one of five
+        ("a\tb\nb\ta\n", {"undirected": True}, "2 of 4 stored edges stand there twice"),
+    ],
+)
+def test_many_edges_that_repeat_others_are_told_of(tmp_path, rows, options, told):
+    (tmp_path / "e.tsv").write_text(rows)
+    make(tmp_path / "d", [tmp_path / "e.tsv"], **options)
+    found = [line for line in json.loads((tmp_path / "d" / "report.json").read_text())["warnings"] if "--drop-duplicates" in line]
+    assert [told in line for line in found] == [True] if told else found == []
+
+
 def test_split_without_test_part(random_edges):
     dataset = make(random_edges / "d", random_edges / "a.tsv", split="0.9,0.1,0")
     assert dataset.manifest.edges.keys() == {"train", "valid"}
