@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from preprocess_tools import make
 
+from marius_lite.errors import UserError
 from marius_lite.preprocess.readers.titles import titled
 
 PLACES = [f"n{i}" for i in range(12)]
@@ -64,3 +65,15 @@ def test_what_recurs_is_no_title():
     assert titled(["only"]) is False
     assert titled(["a", "7", "7"], "0") is False  # no title is a number
     assert titled([f"v{i}" for i in range(100)]) is False  # values that are all different show nothing
+
+
+@pytest.mark.parametrize("first", ["", "station,near,km\n", "src,rel,dst\n"])
+def test_fractions_are_no_ids(tmp_path, first):
+    (tmp_path / "e.csv").write_text(first + "1,2,0.5\n2,3,1\n3,1,2.25\n")
+    if first.startswith("src"):  # who names the columns means it
+        assert make(tmp_path / "d", tmp_path / "e.csv").manifest.relations == 3
+        return
+    with pytest.raises(UserError, match=r"the third has fractions \((0.5|2.25)\), which are no ids: say what .* src,dst,weight"):
+        make(tmp_path / "d", tmp_path / "e.csv")
+    dataset = make(tmp_path / "d", tmp_path / "e.csv", columns="src,dst,weight", header="yes" if first else "no")
+    assert (dataset.manifest.nodes, dataset.manifest.relations, dataset.manifest.carried) == (3, 1, ("weight",))
