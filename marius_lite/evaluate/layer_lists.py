@@ -16,7 +16,7 @@ from marius_lite.types import Ids
 
 @dataclass(frozen=True)
 class SomeInEdges:
-    """See `layer_pass.ListsOfPartition`."""
+    """See `layer_inputs.ListsOfPartition`."""
 
     indptr: npt.NDArray[np.int64]
     sources: npt.NDArray[Any]
