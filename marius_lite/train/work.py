@@ -105,6 +105,7 @@ class Work:
 
     def close(self) -> None:
         """Close all parts, the rows last. If one fails, the others are closed all the same."""
+        self.rows.comes_next(tuple)  # else they would hold the task, which holds them, and with it the dataset
         with ExitStack() as stack:
             for part in (self.rows, self._learning, self._representation):
                 stack.callback(part.close)

@@ -154,8 +154,8 @@ def test_eval_warns_where_nodes_are_their_own_best_answers(printed, cli, tiny_ed
 
 
 def test_what_was_never_trained_or_known_before_is_told(cli, printed, tmp_path, capfd):
-    rng = np.random.default_rng(0)
-    train = np.stack([rng.integers(0, 20, 400), rng.integers(20, 40, 400)], axis=1)
+    pairs = np.random.default_rng(0).permutation(400)[:300]  # each once
+    train = np.stack([pairs // 20, 20 + pairs % 20], axis=1)
     np.savetxt(tmp_path / "train", np.insert(train, 1, 0, axis=1), "%d", delimiter="\t")
     (tmp_path / "test").write_text(f"{train[0, 1]}\t0\t{train[0, 0]}\n99\t0\t3\n3\t1\t24\n")
     data, run = tmp_path / "data", tmp_path / "run"

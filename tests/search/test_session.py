@@ -122,7 +122,7 @@ def test_an_encoder_is_searched_without_running_it_again(encoded_run, tmp_path, 
     with ml.open_search(run) as search:  # there is no index yet: the vectors are made
         expected = list(asked(search))
     ml.index_run(run)
-    monkeypatch.setattr("marius_lite.encode.vectors.infer", None)
+    monkeypatch.setattr("marius_lite.encode.vectors.Inference", None)
     with ml.open_search(run) as search:
         assert list(asked(search)) == expected
         assert len(search.neighbors(NODES, 299)[0]["neighbors"]) == 299
