@@ -11,8 +11,8 @@ import torch
 from marius_lite._native import inverse_of, sort_rows
 from marius_lite.config.sizes import padded_width
 from marius_lite.evaluate.layer_inputs import ListsOfPartition
-from marius_lite.evaluate.layer_lists import as_ids
 from marius_lite.evaluate.layer_pass import READ_BYTES, LayerPass
+from marius_lite.evaluate.reach import as_ids
 from marius_lite.nn.encoders import Block
 from marius_lite.types import Ids
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.evaluate.layer_inputs import InEdgeReader, ListsOfPartition
-from marius_lite.evaluate.reach import Reach
+from marius_lite.evaluate.reach import Reach, as_ids
 from marius_lite.types import Ids
 
 
@@ -47,10 +47,8 @@ class LayerLists:
 
     def targets(self, k: int) -> range | Ids:
         """Return their places ``before``, ascending; a range where they follow one another."""
-        if self.of.ids is None:
-            return self.of.partitioning.range(k)
-        ids = self.of.offsets(k) + self.of.partitioning.range(k).start
-        return ids if self.before.ids is None else self._place_of[ids].astype(np.int64)
+        nodes = self.of.nodes(k)
+        return nodes if isinstance(nodes, range) else self.before.places_of(nodes)
 
     def without(self, targets: range | Ids) -> int:
         """Return the first target, from whose list on each node's edge to itself is to be left out; -1: there are none."""
@@ -65,7 +63,7 @@ class LayerLists:
         arrays = _kept((lists.sources, lists.rel, lists.factors), np.repeat(marks, lengths))
         lengths = lengths[marks]
         if not self._loops:
-            ids = (self.of.offsets(k) + self.of.partitioning.range(k).start).astype(lists.sources.dtype)
+            ids = as_ids(self.of.nodes(k)).astype(lists.sources.dtype)
             others = arrays[0] != np.repeat(ids, lengths)
             lengths -= np.bincount(np.repeat(np.arange(len(ids)), lengths)[~others], minlength=len(ids))
             arrays = _kept(arrays, others)
@@ -80,11 +78,6 @@ class LayerLists:
         places = np.zeros(self.before.partitioning.nodes, np.uint32)
         places[self.before.ids] = np.arange(len(self.before.ids), dtype=np.uint32)
         return places
-
-
-def as_ids(targets: range | Ids) -> Ids:
-    """Return targets as an array."""
-    return np.arange(targets.start, targets.stop) if isinstance(targets, range) else targets
 
 
 def _kept(arrays: Any, marks: npt.NDArray[np.bool_]) -> Any:

@@ -42,14 +42,18 @@ class Reach:
             return self.partitioning
         return Partitioning(max(1, len(self.ids)), 1, self.partitioning.rows)
 
+    def nodes(self, k: int) -> range | Ids:
+        """Return the ids of those in partition k, ascending."""
+        span = self.partitioning.range(k)
+        return span if self.ids is None else self.ids[slice(*np.searchsorted(self.ids, [span.start, span.stop]))]
+
     def count(self, k: int) -> int:
         """Return how many of them partition k has."""
-        return self.partitioning.size(k) if self.ids is None else len(self._part(k))
+        return len(self.nodes(k))
 
     def offsets(self, k: int) -> Ids:
         """Return where they are in partition k, ascending."""
-        span = self.partitioning.range(k)
-        return np.arange(len(span)) if self.ids is None else self._part(k) - span.start
+        return as_ids(self.nodes(k)) - self.partitioning.range(k).start
 
     def marks(self, k: int) -> Marks:
         """Return whether each node of partition k is one of them."""
@@ -65,10 +69,10 @@ class Reach:
         """Return the node at a place."""
         return place if self.ids is None else int(self.ids[place])
 
-    def _part(self, k: int) -> Ids:
-        assert self.ids is not None
-        span = self.partitioning.range(k)
-        return self.ids[slice(*np.searchsorted(self.ids, [span.start, span.stop]))]
+
+def as_ids(nodes: range | Ids) -> Ids:
+    """Return nodes as an array."""
+    return np.arange(nodes.start, nodes.stop) if isinstance(nodes, range) else nodes
 
 
 def reaches(adjacency: InEdgeReader, partitioning: Partitioning, wanted: Ids, layers: int, memory: int) -> list[Reach]:

@@ -17,9 +17,9 @@ import torch
 
 from marius_lite._native import add_block
 from marius_lite.evaluate.layer_inputs import ListsOfPartition
-from marius_lite.evaluate.layer_lists import as_ids
 from marius_lite.evaluate.layer_pass import InOrder, LayerPass
 from marius_lite.evaluate.layer_rows import RowsOnDisk
+from marius_lite.evaluate.reach import as_ids
 from marius_lite.graph.adjacency import sums_by_list
 from marius_lite.pipeline.batches import staged
 from marius_lite.storage.engine import own_pages_of

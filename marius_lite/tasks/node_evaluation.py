@@ -52,20 +52,17 @@ def warn_of_chance(result: dict[str, Any], several: bool, by_accuracy: bool = Tr
     if area is None or count < FEWEST:
         return
     by_chance = area < CHANCE
-    found = f"nodes are ordered by their classes hardly better than by chance (roc_auc is {area:.2f})" if by_chance else ""
+    found = [f"nodes are ordered by their classes hardly better than by chance (roc_auc is {area:.2f})"] if by_chance else []
     if not several:
         right, usual = result["accuracy"], max(each["count"] for each in result["per_class"].values()) / count
         margin = 2 * sqrt(usual * (1 - usual) / count)
-        told = f"{right:.1%} are told right, where always answering the most frequent class would tell {usual:.1%}"
         if by_chance and right > usual + margin:
             return
-        if by_chance:
-            found += f", and {told}"
-        elif by_accuracy and right < usual - margin:
-            found = told
+        if by_chance or (by_accuracy and right < usual - margin):
+            found.append(f"{right:.1%} are told right, where always answering the most frequent class would tell {usual:.1%}")
     if found:
         log.warning(
             "%s: the model has not learned what this split asks; take another encoder (model.encoder: sage, gcn), other ends of "
             "edges (model.directions), features that say more, or more training nodes",
-            found,
+            ", and ".join(found),
         )

@@ -36,8 +36,8 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
     if first and not first[0] and not any(line and line[0] for line in (fields_of(bare, each) for each in lines[1:2])):
         first = []  # an index without a title would have numbers below it
     roles, named = find(first if options.header != "no" else [], fields, options, f"{path}:1")
-    if not named and options.columns is None:
-        _require_ids([fields_of(bare, line) for line in lines[1:100]], roles, path)
+    if not named and options.columns is None and list(roles) == ["src", "rel", "dst"]:
+        _require_ids([fields_of(bare, line) for line in lines[1:100]], path)
     ends = tuple(roles[role] for role in IDS if role in roles)
     below = _all_plain(lines[1:] if named or first else lines, bare, fields, ends)
     whole = [PLAIN_INT.fullmatch(row[end]) is not None for end in ends] if first else []
@@ -67,11 +67,9 @@ def rows_of(sample: bytes, options: Options) -> list[str]:
     return [line for line in lines if line.strip(" ") and not (options.comment and line.startswith(options.comment))]
 
 
-def _require_ids(rows: list[list[str]], roles: Mapping[str, int], path: str) -> None:
+def _require_ids(rows: list[list[str]], path: str) -> None:
     """Raise UserError where columns that nothing names are two of whole numbers and one of fractions, which are no ids."""
-    rows = [row for row in rows if len(row) == len(roles) == 3]
-    if not rows or list(roles) != ["src", "rel", "dst"]:
-        return
+    rows = [row for row in rows if len(row) == 3]
     fractions = [row[2] for row in rows if is_number(row[2]) and 0 < float(row[2]) % 1 < 1]
     whole = all(PLAIN_INT.fullmatch(row[place]) for row in rows for place in (0, 1))
     if whole and fractions and all(is_number(row[2]) for row in rows):
